@@ -1,0 +1,154 @@
+# Everything that is built or fetched lands in .cache (tools) or bin (holdfast);
+# only Go's own module and build caches are where Go keeps them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .cache/bin
+ENVOY := $(BIN)/envoy
+KUBE := $(BIN)/kube-apiserver $(BIN)/etcd
+LINTER := $(BIN)/golangci-lint
+HOLDFAST := bin/holdfast
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# Set on the command line: make test TESTFLAGS='-run TestRule -v'
+TESTFLAGS ?=
+FUZZTIME ?= 30s
+DEMOFLAGS ?=
+BENCHFLAGS ?=
+
+# Nothing but the race detector needs a C compiler.
+export CGO_ENABLED := 0
+export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
+
+# Where the tests find the real parts. Not exported for all targets: a test may
+# tell by these whether the parts are there.
+test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
+test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_K8S_BIN := $(CURDIR)/$(BIN)
+
+# -count=1: the tests run binaries, of which Go's test cache knows nothing.
+# -p 2: an API server, an Envoy and their load share the machine with each other.
+GO_TEST = go test -count=1 -p 2 -timeout 45m
+
+# $(call go-test-some,FLAGS,PACKAGE,REGEXP) runs the tests that match, and fails
+# where none does, which go test alone would call a success.
+define go-test-some
+@tests=$$(go test $(1) -list '$(3)' $(2)); grep -q '^Test' <<<"$$tests" || { echo "no test matches $(3) in $(2)" >&2; exit 1; }
+go test $(1) -count=1 -v -timeout 0 -run '$(3)' $(TESTFLAGS) $(2)
+endef
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Build and test
+
+.PHONY: build
+build: ## Build bin/holdfast
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(HOLDFAST) ./cmd/holdfast
+
+.PHONY: test
+test: $(ENVOY) $(KUBE) ## Vet, then run all tests, with a real Envoy and a real kube-apiserver
+	go vet ./...
+	$(GO_TEST) $(TESTFLAGS) ./...
+
+.PHONY: e2e
+e2e: $(ENVOY) $(KUBE) ## Run only the tests with real parts
+	$(GO_TEST) $(TESTFLAGS) ./e2e/...
+
+.PHONY: race
+race: ## Run the tests without real parts under the race detector (needs a C compiler)
+	@command -v "$$(go env CC)" >/dev/null || { echo "make race: needs a C compiler (on Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+	CGO_ENABLED=1 go test -race -count=1 -timeout 45m $(TESTFLAGS) \
+		$$(go list ./... | grep -vE '^[^/]+/[^/]+/[^/]+/(e2e|benchmarks)(/|$$)')
+
+.PHONY: lint
+lint: $(LINTER) ## Run the linters and check the formatting
+	$(LINTER) run ./...
+
+.PHONY: simulate
+simulate: ## Run the deterministic simulation over many seeds
+	$(call go-test-some,,./simulation,^TestSimulat)
+
+.PHONY: mutants
+mutants: ## Break the rule on purpose and see that the simulation finds each break
+	$(call go-test-some,-tags mutants,./simulation,^TestMutant)
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZTIME (30s)
+	@targets=$$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }'); \
+	[ -n "$$targets" ] || { echo "no fuzz tests" >&2; exit 1; }; \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done <<<"$$targets"
+
+.PHONY: soak
+soak: $(ENVOY) $(KUBE) ## Run the long tests with real parts
+	$(call go-test-some,-tags soak,./e2e,^TestSoak)
+
+## Try and measure
+
+.PHONY: demo
+demo: build $(ENVOY) ## Watch a restart that loses nothing, with a real Envoy
+	go run ./e2e/cmd/demo --envoy $(CURDIR)/$(ENVOY) --holdfast $(CURDIR)/$(HOLDFAST) $(DEMOFLAGS)
+
+.PHONY: bench
+bench: build $(ENVOY) ## Run the quick benchmarks
+	go run ./benchmarks/cmd/bench $(BENCHFLAGS)
+
+.PHONY: bench-full
+bench-full: build $(ENVOY) $(KUBE) ## Run all benchmarks at full size
+	go run ./benchmarks/cmd/bench --full $(BENCHFLAGS)
+
+.PHONY: bench-check
+bench-check: build $(ENVOY) ## Compare the quick benchmarks with the recorded results
+	go run ./benchmarks/cmd/bench --check $(BENCHFLAGS)
+
+## Tools
+
+.PHONY: tools
+tools: $(ENVOY) $(KUBE) $(LINTER) ## Build or fetch every tool ahead of need
+
+.PHONY: crds
+crds: ## Regenerate e2e/testdata/crds.yaml
+	tools/crds/generate.sh e2e/testdata/crds.yaml
+
+.PHONY: clean
+clean: ## Remove all that was built, the tools too
+	rm -rf bin .cache
+
+$(ENVOY): tools/envoy.sh
+	tools/envoy.sh
+
+# $(call build-tool,MODULE,PACKAGE,LDFLAGS) builds a tool from its own module in
+# tools/. It appears under its name only when it is whole: an interrupted build
+# leaves nothing that looks finished, and the next one goes on from Go's cache.
+# -buildvcs=false: a tool is what its own go.mod says, whatever is checked out.
+define build-tool
+@mkdir -p $(@D)
+@echo "building $(@F): minutes the first time, seconds later"
+@go -C tools/$(1) build -trimpath -buildvcs=false -ldflags '$(strip -s -w $(3))' -o $(CURDIR)/$@.$$$$ $(2) && mv $@.$$$$ $@
+endef
+
+# $(call version-of,TOOLS-MODULE,MODULE) is the pinned version, as v1.2.3.
+version-of = $(shell go -C tools/$(1) list -m -f '{{.Version}}' $(2))
+
+# Kubernetes' own build writes its version in like this. Without it /version
+# says v0.0.0, over which clients that compare versions stumble.
+KUBE_VERSION = $(call version-of,kube,k8s.io/kubernetes)
+KUBE_NUMBERS = $(subst ., ,$(KUBE_VERSION:v%=%))
+KUBE_STAMPS = gitVersion=$(KUBE_VERSION) gitMajor=$(word 1,$(KUBE_NUMBERS)) gitMinor=$(word 2,$(KUBE_NUMBERS))
+
+$(BIN)/kube-apiserver: tools/kube/go.mod tools/kube/go.sum
+	$(call build-tool,kube,k8s.io/kubernetes/cmd/kube-apiserver,$(KUBE_STAMPS:%=-X k8s.io/component-base/version.%))
+
+$(BIN)/etcd: tools/kube/go.mod tools/kube/go.sum
+	$(call build-tool,kube,go.etcd.io/etcd/server/v3)
+
+$(LINTER): tools/lint/go.mod tools/lint/go.sum
+	$(call build-tool,lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,-X main.version=$(patsubst v%,%,$(call version-of,lint,github.com/golangci/golangci-lint/v2)))

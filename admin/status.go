@@ -1,0 +1,179 @@
+package admin
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-xds/holdfast/delta"
+	"github.com/holdfast-xds/holdfast/index"
+)
+
+// Status is the body of /status. Fields are added to it, never renamed or
+// removed.
+type Status struct {
+	Version  string         `json:"version"`
+	Revision index.Revision `json:"revision"`
+	// Source is the id of the cluster or folder, as it is in version tokens.
+	Source string `json:"source"`
+	// Serving: Envoys can connect. Complete: every kind is.
+	Serving   bool        `json:"serving"`
+	Complete  bool        `json:"complete"`
+	Kinds     []Kind      `json:"kinds"`
+	Resources []TypeCount `json:"resources"`
+	// Streams are the connected Envoys, in the order in which they connected. For
+	// each type at most maxWithheld withheld resources are listed; Withheld
+	// counts them all.
+	Streams  []delta.StreamStatus `json:"streams"`
+	Withheld []Withheld           `json:"withheld"`
+	Problems []index.Problem      `json:"problems"`
+}
+
+// Kind is a watched kind.
+type Kind struct {
+	Kind  string `json:"kind"`
+	State string `json:"state"`
+	// Complete: that something of the kind is absent can be relied upon.
+	Complete bool `json:"complete"`
+	// Frontier is a resourceVersion: everything up to it has been seen. Empty
+	// while the first list has not ended.
+	Frontier string    `json:"frontier,omitempty"`
+	Objects  int       `json:"objects"`
+	Since    time.Time `json:"since,omitzero"` // when State last changed
+	Error    string    `json:"error,omitempty"`
+	Required bool      `json:"required,omitempty"`
+}
+
+// TypeCount counts the resources of one xDS type.
+type TypeCount struct {
+	Type      string `json:"type"` // type URL
+	Resources int    `json:"resources"`
+	// Tombstones were derived once and no longer are; streams have yet to pass them.
+	Tombstones int `json:"tombstones"`
+}
+
+// Withheld sums up what is withheld from all Envoys for the same reason.
+type Withheld struct {
+	Type   string `json:"type"`
+	Action string `json:"action"` // "send" or "remove"
+	Reason string `json:"reason"`
+	// Missing are the kinds that keep it back; none when it waits for an Envoy.
+	Missing []index.Lack `json:"missing,omitempty"`
+	// Resources are the first few names, Count is over all resources and Envoys.
+	Resources []string `json:"resources"`
+	Count     int      `json:"count"`
+	Envoys    int      `json:"envoys"`
+	// Since is when the first of them was withheld.
+	Since time.Time `json:"since"`
+}
+
+const (
+	maxWithheld = 100 // listed for one type of one stream
+	maxNames    = 10  // listed for one reason
+)
+
+// Status describes the present moment.
+func (s *Server) Status() Status {
+	snap := s.o.Index.Snapshot()
+	streams := s.streams.read()
+	st := Status{
+		Version: s.o.Version, Revision: snap.Revision(), Source: snap.Source(),
+		Serving: s.o.Serving(), Complete: true,
+		Resources: s.counts.of(snap, s.o.Types),
+		Streams:   make([]delta.StreamStatus, 0, len(streams)),
+		Withheld:  sumWithheld(streams),
+		Problems:  append([]index.Problem{}, snap.Problems()...),
+	}
+	for _, row := range snap.Kinds() {
+		k := viewKind(row)
+		st.Kinds = append(st.Kinds, k)
+		st.Complete = st.Complete && k.Complete
+	}
+	for _, x := range streams {
+		st.Streams = append(st.Streams, shorten(x))
+	}
+	return st
+}
+
+func viewKind(row *index.KindRow) Kind {
+	k := Kind{
+		Kind: string(row.Kind), State: string(row.State), Complete: row.Complete(), Objects: row.Objects,
+		Since: row.Since, Error: row.LastError, Required: row.Required,
+	}
+	if row.Frontier.Observed {
+		k.Frontier = row.Frontier.Version.String()
+	}
+	return k
+}
+
+// shorten bounds what a status says of one stream.
+func shorten(x delta.StreamStatus) delta.StreamStatus {
+	x.Types = slices.Clone(x.Types)
+	for i := range x.Types {
+		t := &x.Types[i]
+		t.Withheld = t.Withheld[:min(maxWithheld, len(t.Withheld))]
+	}
+	return x
+}
+
+// sumWithheld groups what the streams withhold, the biggest group first.
+func sumWithheld(streams []delta.StreamStatus) []Withheld {
+	groups := map[string]*withheldGroup{}
+	for _, s := range streams {
+		for _, t := range s.Types {
+			for _, w := range t.Withheld {
+				k := groupKey(w)
+				if groups[k] == nil {
+					groups[k] = newWithheldGroup(w)
+				}
+				groups[k].add(s.ID, w)
+			}
+		}
+	}
+	out := make([]Withheld, 0, len(groups))
+	for _, g := range groups {
+		out = append(out, g.sum)
+	}
+	slices.SortFunc(out, func(a, b Withheld) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Reason, b.Reason),
+			slices.CompareFunc(a.Missing, b.Missing, func(x, y index.Lack) int { return cmp.Compare(x.Kind, y.Kind) }))
+	})
+	return out
+}
+
+type withheldGroup struct {
+	sum     Withheld
+	names   map[string]struct{}
+	streams map[uint64]struct{}
+}
+
+func groupKey(w delta.Withheld) string {
+	key := w.Resource.Type + "\n" + w.Action + "\n" + w.Reason
+	for _, l := range w.Missing {
+		key += "\n" + string(l.Kind)
+	}
+	return key
+}
+
+func newWithheldGroup(w delta.Withheld) *withheldGroup {
+	return &withheldGroup{
+		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Reason, Since: w.Since, Missing: slices.Clone(w.Missing)},
+		names: map[string]struct{}{}, streams: map[uint64]struct{}{},
+	}
+}
+
+func (g *withheldGroup) add(stream uint64, w delta.Withheld) {
+	g.sum.Count++
+	if w.Since.Before(g.sum.Since) {
+		g.sum.Since = w.Since
+	}
+	for i, l := range w.Missing { // the same kinds, by the group's key
+		g.sum.Missing[i].Held = max(g.sum.Missing[i].Held, l.Held)
+	}
+	g.streams[stream] = struct{}{}
+	g.sum.Envoys = len(g.streams)
+	if _, known := g.names[w.Resource.Name]; !known && len(g.names) < maxNames {
+		g.names[w.Resource.Name] = struct{}{}
+		g.sum.Resources = append(g.sum.Resources, w.Resource.Name)
+	}
+}

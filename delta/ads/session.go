@@ -1,0 +1,221 @@
+package ads
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/holdfast-xds/holdfast/delta"
+)
+
+// maxTypes bounds the types of one stream, and with them what can wait to be sent.
+const maxTypes = 32
+
+// stuckAfter is how long something may be withheld for a frontier that is behind
+// before Options.Behind is told, and how often.
+const stuckAfter = 5 * time.Second
+
+// session is one stream. All fields below "owned by the loop" are touched by
+// run's goroutine alone.
+type session struct {
+	server *Server
+	id     uint64
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+	peer   string
+	ask    chan chan delta.StreamStatus
+	done   chan struct{}
+
+	// Owned by the loop.
+	machine *delta.Stream
+	types   map[string]struct{}
+	named   bool
+	bytes   map[string]uint64     // sent, by type
+	spans   map[string]trace.Span // of responses in flight, by nonce
+}
+
+// run is the loop that owns the machine.
+func (x *session) run(ctx context.Context) error {
+	ix := x.server.ix
+	ix.Pass(x, 0)
+	opts := x.server.opts
+	x.machine = delta.NewStream(ix.Snapshot(), time.Now(), delta.Options{FreshEnvoyWait: opts.FreshEnvoyWait, RemovalGrace: opts.RemovalGrace})
+	x.types = map[string]struct{}{}
+
+	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
+	ended := make(chan error, 2)
+	outbox := make(chan *discoveryv3.DeltaDiscoveryResponse, maxTypes)
+	x.start(func() { ended <- x.receive(requests) })
+	x.start(func() { ended <- x.send(outbox) })
+	defer close(outbox)
+
+	stuck := time.NewTicker(stuckAfter)
+	defer stuck.Stop()
+	for {
+		ix.Pass(x, x.machine.Revision())
+		timer := time.NewTimer(x.untilDeadline())
+		var out []*delta.Response
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case err := <-ended:
+			timer.Stop()
+			return err
+		case req := <-requests:
+			if err := x.admit(req); err != nil {
+				timer.Stop()
+				return err
+			}
+			out = x.machine.Request(time.Now(), req)
+		case <-ix.Changed(x.machine.Revision()):
+			out = x.machine.Advance(time.Now(), ix.Snapshot())
+		case <-timer.C:
+			out = x.machine.Tick(time.Now())
+		case reply := <-x.ask:
+			reply <- x.describe()
+		case <-stuck.C:
+			x.reportStuck()
+		}
+		timer.Stop()
+		for _, r := range out {
+			outbox <- x.message(r)
+		}
+	}
+}
+
+// start runs f in a goroutine that Server.Wait waits for. A receiver or sender
+// ends when the stream's context does, which is when the handler has returned.
+func (x *session) start(f func()) {
+	x.server.running.Add(1)
+	go func() {
+		defer x.server.running.Done()
+		f()
+	}()
+}
+
+func (x *session) receive(requests chan<- *discoveryv3.DeltaDiscoveryRequest) error {
+	for {
+		req, err := x.stream.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case requests <- req:
+		case <-x.done:
+			return nil
+		}
+	}
+}
+
+func (x *session) send(outbox <-chan *discoveryv3.DeltaDiscoveryResponse) error {
+	for m := range outbox {
+		if err := x.stream.Send(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const never = 24 * time.Hour
+
+func (x *session) untilDeadline() time.Duration {
+	d := x.machine.Deadline()
+	if d.IsZero() {
+		return never
+	}
+	return max(time.Until(d), time.Millisecond)
+}
+
+// admit looks at a request before the machine does: who it is from, and whether
+// it answers a response.
+func (x *session) admit(req *discoveryv3.DeltaDiscoveryRequest) error {
+	if req.GetTypeUrl() == "" {
+		return status.Error(codes.InvalidArgument, "a DeltaDiscoveryRequest on an aggregated stream needs a type_url")
+	}
+	x.types[req.GetTypeUrl()] = struct{}{}
+	if len(x.types) > maxTypes {
+		return status.Errorf(codes.ResourceExhausted, "more than %d resource types on one stream", maxTypes)
+	}
+	if !x.named {
+		x.named = true
+		x.server.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "envoy connected",
+			slog.Uint64("stream", x.id), slog.String("node", req.GetNode().GetId()), slog.String("peer", x.peer))
+	}
+	x.answered(req)
+	return nil
+}
+
+// message makes the wire form of a response.
+func (x *session) message(r *delta.Response) *discoveryv3.DeltaDiscoveryResponse {
+	m := &discoveryv3.DeltaDiscoveryResponse{
+		TypeUrl: r.Type, Nonce: r.Nonce,
+		SystemVersionInfo: r.Source.Version(),
+		Resources:         make([]*discoveryv3.Resource, 0, len(r.Send)),
+	}
+	for _, res := range r.Send {
+		m.Resources = append(m.Resources, &discoveryv3.Resource{
+			Name: res.Name, Version: r.Source.Token(res),
+			Resource: &anypb.Any{TypeUrl: res.Type, Value: res.Body},
+		})
+	}
+	for _, proof := range r.Remove {
+		m.RemovedResources = append(m.RemovedResources, proof.Key().Name)
+	}
+	size := proto.Size(m)
+	x.bytes[r.Type] += uint64(size)
+	x.traced(r, size)
+	return m
+}
+
+// status asks the loop; ok is false when the stream has ended.
+func (x *session) status() (st delta.StreamStatus, ok bool) {
+	reply := make(chan delta.StreamStatus, 1)
+	select {
+	case x.ask <- reply:
+		return <-reply, true
+	case <-x.done:
+		return delta.StreamStatus{}, false
+	}
+}
+
+func (x *session) describe() delta.StreamStatus {
+	st := x.machine.Status()
+	st.ID, st.Peer = x.id, x.peer
+	for i := range st.Types {
+		st.Types[i].Bytes = x.bytes[st.Types[i].Type]
+	}
+	return st
+}
+
+func (x *session) reportStuck() {
+	behind := x.server.opts.Behind
+	if behind == nil {
+		return
+	}
+	for kind, held := range x.machine.Stuck(stuckAfter) {
+		behind(kind, held)
+	}
+}
+
+func (x *session) attrs() []slog.Attr {
+	node := ""
+	if x.machine != nil {
+		node = x.machine.Node()
+	}
+	return []slog.Attr{slog.Uint64("stream", x.id), slog.String("node", node), slog.String("peer", x.peer)}
+}
+
+func peerOf(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok {
+		return p.Addr.String()
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package delta
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-xds/holdfast/index"
+)
+
+// StreamStatus is what a person may see of one connected client.
+type StreamStatus struct {
+	ID        uint64         `json:"id"`
+	Node      string         `json:"node"` // the node id that the client gave
+	Peer      string         `json:"peer"` // its address
+	Connected time.Time      `json:"connected"`
+	Revision  index.Revision `json:"revision"` // up to which the index was compared
+	Types     []TypeStatus   `json:"types"`
+}
+
+// Status gives the machine's part of the stream's status.
+func (s *Stream) Status() StreamStatus {
+	out := StreamStatus{Node: s.node, Connected: s.started, Revision: s.snap.Revision()}
+	for _, url := range s.urls() {
+		out.Types = append(out.Types, s.subs[url].snapshotStatus())
+	}
+	return out
+}
+
+func (t *subscription) snapshotStatus() TypeStatus {
+	st := t.status
+	st.Wildcard = t.wildcard
+	st.Subscribed = t.known.count() + len(t.unknown)
+	st.Held = t.current.count() + len(t.others)
+	if t.inFlight != nil {
+		st.InFlight = len(t.inFlight.sent) + len(t.inFlight.removed)
+	}
+	for _, w := range t.withheld {
+		st.Withheld = append(st.Withheld, *w)
+	}
+	slices.SortFunc(st.Withheld, func(a, b Withheld) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
+	for name, q := range t.quarantine {
+		st.Quarantined = append(st.Quarantined, Quarantined{Resource: t.key(name), Sources: q.sources, Message: q.message})
+	}
+	slices.SortFunc(st.Quarantined, func(a, b Quarantined) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
+	return st
+}
+
+// TypeStatus is a stream's state for one resource type.
+type TypeStatus struct {
+	Type       string `json:"type"` // type URL
+	Subscribed int    `json:"subscribed"`
+	Wildcard   bool   `json:"wildcard"`
+	Held       int    `json:"held"` // resources that the client has acknowledged
+	InFlight   int    `json:"inFlight"`
+	// Counters since the stream began.
+	Responses uint64 `json:"responses"`
+	Resources uint64 `json:"resources"`
+	Removed   uint64 `json:"removed"`
+	Bytes     uint64 `json:"bytes"`
+	Acks      uint64 `json:"acks"`
+	Nacks     uint64 `json:"nacks"`
+
+	Withheld    []Withheld    `json:"withheld,omitempty"`
+	Quarantined []Quarantined `json:"quarantined,omitempty"`
+}
+
+// Withheld is a send or a removal that the rule does not allow yet.
+type Withheld struct {
+	Resource index.ResourceKey `json:"resource"`
+	Action   string            `json:"action"` // "send" or "remove"
+	Reason   string            `json:"reason"`
+	Missing  []index.Lack      `json:"missing,omitempty"`
+	Since    time.Time         `json:"since"`
+
+	urgency urgency
+}
+
+// Quarantined is a resource that the client rejected.
+type Quarantined struct {
+	Resource index.ResourceKey `json:"resource"`
+	Sources  []index.ObjectKey `json:"sources,omitempty"`
+	Message  string            `json:"message"` // the client's words
+}

@@ -1,0 +1,216 @@
+package delta
+
+import (
+	"time"
+
+	"github.com/holdfast-xds/holdfast/index"
+)
+
+// subscription is a client's state for one resource type: what it asks for, what
+// it holds, and what is still to be decided.
+type subscription struct {
+	typeURL string
+
+	// What the client asks for.
+	wildcard bool
+	known    bitset              // ordinals of explicit names that have a resource
+	unknown  map[string]struct{} // explicit names that have none
+
+	// What the client holds, moved by ACKs alone.
+	current bitset             // ordinals of which the client holds the current digest
+	others  map[string]holding // everything else that it holds
+
+	// Still to be decided: names that changed, with what must be answered even if
+	// unchanged.
+	pending map[string]urgency
+	// Decided for now: names that the rule or the order holds back.
+	withheld map[string]*Withheld
+	// Rejected by the client, until the digest changes.
+	quarantine map[string]quarantined
+	// batches of names that are sent separately, to find what the client rejects.
+	batches [][]string
+
+	inFlight *flight
+	answered bool // a response was sent on this stream
+	fresh    bool // the client held nothing of this type when it subscribed
+	causes   []index.Cause
+	status   TypeStatus
+}
+
+// urgency of a pending name.
+type urgency uint8
+
+const (
+	ifChanged urgency = iota
+	// always: a name that was subscribed again, or endpoints behind their
+	// cluster, is answered even when unchanged.
+	always
+)
+
+// holding is a version that the client holds and that is not the current one.
+type holding struct {
+	token index.Token
+	row   *index.Resource // nil when it comes from initial_resource_versions
+}
+
+type quarantined struct {
+	digest  index.Digest
+	sources []index.ObjectKey
+	message string
+}
+
+// flight is a response that was sent and not yet answered.
+type flight struct {
+	nonce   string
+	sent    []*index.Resource
+	removed []string
+	at      time.Time
+}
+
+func newSubscription(typeURL string) *subscription {
+	return &subscription{
+		typeURL:    typeURL,
+		unknown:    map[string]struct{}{},
+		others:     map[string]holding{},
+		pending:    map[string]urgency{},
+		withheld:   map[string]*Withheld{},
+		quarantine: map[string]quarantined{},
+		status:     TypeStatus{Type: typeURL},
+	}
+}
+
+func (t *subscription) key(name string) index.ResourceKey {
+	return index.ResourceKey{Type: t.typeURL, Name: name}
+}
+
+// held gives what the client holds of a resource; nil for nothing. row is the
+// index's current row, or nil.
+func (t *subscription) held(name string, row *index.Resource, s *index.Snapshot) *index.Token {
+	if row != nil && t.current.has(row.Ordinal) {
+		tok := s.TokenOf(row)
+		return &tok
+	}
+	if h, ok := t.others[name]; ok {
+		return &h.token
+	}
+	return nil
+}
+
+// holds reports whether the client holds any version.
+func (t *subscription) holds(name string, row *index.Resource) bool {
+	if row != nil && t.current.has(row.Ordinal) {
+		return true
+	}
+	_, ok := t.others[name]
+	return ok
+}
+
+// asked reports whether the client asks for the name.
+func (t *subscription) asked(name string, row *index.Resource) bool {
+	if t.wildcard || (row != nil && t.known.has(row.Ordinal)) {
+		return true
+	}
+	_, ok := t.unknown[name]
+	return ok
+}
+
+func (t *subscription) subscribe(name string, row *index.Resource) {
+	if row != nil {
+		t.known.set(row.Ordinal)
+		return
+	}
+	t.unknown[name] = struct{}{}
+}
+
+// forget drops the name from what is asked for and from what is held.
+func (t *subscription) forget(name string, row *index.Resource) {
+	delete(t.unknown, name)
+	if row != nil {
+		t.known.clear(row.Ordinal)
+	}
+	if t.wildcard {
+		return
+	}
+	delete(t.others, name)
+	delete(t.pending, name)
+	delete(t.withheld, name)
+	if row != nil {
+		t.current.clear(row.Ordinal)
+	}
+}
+
+// hold records that the client holds a version of a resource: the row that was
+// sent, or a token alone. It is the current one when the digest is the same and
+// our view is at least as new as the one that it was made from: a replica that
+// lags may have the same body now and go through another one yet.
+func (t *subscription) hold(name string, h holding, now *index.Resource, s *index.Snapshot) {
+	if now != nil && now.Digest == h.token.Digest && !h.token.Formless && covers(s, now, &h.token) {
+		t.current.set(now.Ordinal)
+		delete(t.others, name)
+		return
+	}
+	if now != nil {
+		t.current.clear(now.Ordinal)
+	}
+	t.others[name] = h
+}
+
+// covers: for each kind that the held version rests on, the index has seen at
+// least as much.
+func covers(s *index.Snapshot, now *index.Resource, held *index.Token) bool {
+	for _, h := range held.Vector {
+		row := s.Kind(h.Kind)
+		if row == nil || row.Frontier.Reaches(h.Version) {
+			continue
+		}
+		if b := now.Of(h.Kind); !b.Known || b.Version < h.Version {
+			return false
+		}
+	}
+	return true
+}
+
+// drop records that the client holds nothing of a resource.
+func (t *subscription) drop(name string, now *index.Resource) {
+	delete(t.others, name)
+	if now != nil {
+		t.current.clear(now.Ordinal)
+	}
+}
+
+func (t *subscription) want(name string, u urgency) { t.pending[name] = max(t.pending[name], u) }
+
+// inTransit reports whether the name is part of the response in flight.
+func (t *subscription) inTransit(name string) bool {
+	if t.inFlight == nil {
+		return false
+	}
+	for _, r := range t.inFlight.sent {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// rebind moves what was recorded under the old row to the new one when a
+// resource changes from one snapshot to the next.
+func (t *subscription) rebind(name string, old, now *index.Resource, prev, next *index.Snapshot) {
+	if old != nil && (now == nil || now.Ordinal != old.Ordinal) && t.known.has(old.Ordinal) {
+		t.known.clear(old.Ordinal)
+		t.unknown[name] = struct{}{}
+	}
+	if _, ok := t.unknown[name]; ok && now != nil {
+		delete(t.unknown, name)
+		t.known.set(now.Ordinal)
+	}
+	if old != nil && t.current.has(old.Ordinal) {
+		t.current.clear(old.Ordinal)
+		t.hold(name, holding{token: prev.TokenOf(old), row: old}, now, next)
+	} else if h, ok := t.others[name]; ok {
+		t.hold(name, h, now, next)
+	}
+	if q, ok := t.quarantine[name]; ok && (now == nil || now.Digest != q.digest) {
+		delete(t.quarantine, name)
+	}
+}

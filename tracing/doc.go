@@ -1,0 +1,20 @@
+// Package tracing names holdfast's spans and sets up where they go.
+//
+// One change is one trace, from the moment that Kubernetes told us of it until
+// each Envoy has answered:
+//
+//	watch event ──▶ commit ──▶ derive
+//	(or list)          └─────▶ response ──▶ ack | nack     one per stream and type
+//
+// A response that carries several changes is a child of the newest and links to
+// the others. What the rule holds back is an event, "withheld", that names the
+// missing kinds; a "released" event follows when it leaves after all.
+//
+// Spans are exported by OTLP when the standard OTEL_* variables ask for it.
+// Either way a Ring keeps the last traces for the status page.
+//
+// Duties of the caller: environment variables are read by the caller and given
+// as Options, save those that the OpenTelemetry SDK reads by itself (endpoints,
+// headers, sampler, resource attributes, limits); the shutdown function that
+// Setup gives is called once, or the last spans are lost.
+package tracing

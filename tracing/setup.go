@@ -1,0 +1,98 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Protocol says how spans are exported, in the words of
+// OTEL_EXPORTER_OTLP_PROTOCOL.
+type Protocol string
+
+// The protocols. The empty one exports nothing.
+const (
+	NoExport     Protocol = ""
+	GRPC         Protocol = "grpc"
+	HTTPProtobuf Protocol = "http/protobuf"
+)
+
+// Options for Setup.
+type Options struct {
+	// Version is ours, for the resource attribute service.version.
+	Version string
+	// Ring, when not nil, keeps the last traces.
+	Ring *Ring
+	// Export says how to export; where to is in OTEL_EXPORTER_OTLP_*, which the
+	// exporter reads.
+	Export Protocol
+}
+
+// ExportProtocol says whether and how the environment asks for an export:
+// an endpoint must be named, OTEL_TRACES_EXPORTER=none or OTEL_SDK_DISABLED=true
+// turn it off, and the protocol is http/protobuf unless said otherwise.
+func ExportProtocol(getenv func(string) string) (Protocol, error) {
+	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return NoExport, nil
+	}
+	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return NoExport, nil
+	}
+	name := "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+	if getenv(name) == "" {
+		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	}
+	switch p := Protocol(getenv(name)); p {
+	case "":
+		return HTTPProtobuf, nil
+	case GRPC, HTTPProtobuf:
+		return p, nil
+	default:
+		return NoExport, fmt.Errorf("%s: %q is neither grpc nor http/protobuf", name, string(p))
+	}
+}
+
+// Setup makes the provider of all tracers. shutdown exports what is still
+// queued, for as long as its context lasts.
+func Setup(ctx context.Context, o Options) (provider trace.TracerProvider, shutdown func(context.Context) error, err error) {
+	res, err := resourceOf(ctx, o.Version)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tracing: %w", err)
+	}
+	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	if o.Ring != nil {
+		opts = append(opts, sdktrace.WithSpanProcessor(o.Ring))
+	}
+	if o.Export != NoExport {
+		exporter, err := newExporter(ctx, o.Export)
+		if err != nil {
+			return nil, nil, fmt.Errorf("tracing: OTLP exporter: %w", err)
+		}
+		opts = append(opts, sdktrace.WithBatcher(exporter))
+	}
+	p := sdktrace.NewTracerProvider(opts...)
+	return p, p.Shutdown, nil
+}
+
+// resourceOf: the environment (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES)
+// comes last, so it wins.
+func resourceOf(ctx context.Context, version string) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("holdfast"), semconv.ServiceVersion(version)),
+		resource.WithFromEnv(),
+	)
+}
+
+func newExporter(ctx context.Context, p Protocol) (sdktrace.SpanExporter, error) {
+	if p == GRPC {
+		return otlptracegrpc.New(ctx)
+	}
+	return otlptracehttp.New(ctx)
+}
