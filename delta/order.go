@@ -102,6 +102,23 @@ func (s *Stream) clusterAbsent(name string, held bool) (why string, coming bool)
 	return "", false
 }
 
+// introduction is how long a client gets to tell, type by type, what it holds
+// before anything is taken from it: what it holds of one type (a Secret, say) may
+// bear on what becomes of another.
+const introduction = 300 * time.Millisecond
+
+const unacquainted = "waits for the client to tell what it holds"
+
+// acquainted: the client asked for its last type some time ago.
+func (s *Stream) acquainted() bool {
+	due := s.introduced.Add(introduction)
+	if s.now.Before(due) {
+		s.wakeAt(due)
+		return false
+	}
+	return true
+}
+
 // orphan bounds the wait for a client that does not subscribe to a type at all.
 func (s *Stream) orphan(why string) (string, bool) {
 	due := s.started.Add(orphanWait)
@@ -117,6 +134,9 @@ func (s *Stream) orphan(why string) (string, bool) {
 func (s *Stream) referrerNotYet(r *index.Resource, held bool) (string, bool) {
 	for _, ref := range r.Refs {
 		target := s.snap.Resource(ref)
+		if target == nil && ref.Type == Secret {
+			continue // broken, and kept in service for those who hold an older version
+		}
 		if target == nil {
 			return "waits for " + ref.String(), false
 		}
@@ -162,10 +182,21 @@ func (s *Stream) stillUsed(t *subscription, name string) string {
 	case RouteConfiguration:
 		return s.referredTo(t.key(name), ScopedRoutes, Listener)
 	case Secret:
-		return s.referredTo(t.key(name), Listener)
+		return s.secretStillUsed(t.key(name))
 	default:
 		return ""
 	}
+}
+
+// secretStillUsed: a Secret that is broken has no resource, and a listener may
+// still name it for the sake of those who hold an older version.
+func (s *Stream) secretStillUsed(k index.ResourceKey) string {
+	for r := range s.snap.Resources(Listener) {
+		if slices.Contains(r.Refs, k) {
+			return "in use by " + r.String()
+		}
+	}
+	return s.referredTo(k, Listener)
 }
 
 func (s *Stream) clusterStillUsed(name string) string {

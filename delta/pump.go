@@ -142,6 +142,10 @@ func (s *Stream) decideSend(t *subscription, r *index.Resource, held *index.Toke
 		s.withhold(t, r.Name, "send", "rejected by the client: "+t.quarantine[r.Name].message, nil, urge)
 		return
 	}
+	if held != nil && (t.typeURL == Listener || t.typeURL == RouteConfiguration) && !s.acquainted() {
+		s.withhold(t, r.Name, "send", unacquainted, nil, urge)
+		return
+	}
 	if why, coming := s.notYet(r, held != nil); why != "" {
 		s.withhold(t, r.Name, "send", why, nil, urge)
 		d.incomplete = d.incomplete || (coming && t.fresh && !t.answered && t.wildcard)
@@ -152,6 +156,10 @@ func (s *Stream) decideSend(t *subscription, r *index.Resource, held *index.Toke
 }
 
 func (s *Stream) decideRemove(t *subscription, name string, held *index.Token, p index.Proof, urge urgency, d *decided) {
+	if held != nil && !s.acquainted() {
+		s.withhold(t, name, "remove", unacquainted, nil, urge)
+		return
+	}
 	if held != nil {
 		if q, ok := t.quarantine[name]; ok {
 			s.withhold(t, name, "remove", "rejected by the client: "+q.message, nil, urge)

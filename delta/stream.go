@@ -20,8 +20,10 @@ type Stream struct {
 	subs    map[string]*subscription
 	started time.Time
 	now     time.Time
-	node    string
-	nonce   uint64
+	// introduced is when the client last asked for a type for the first time.
+	introduced time.Time
+	node       string
+	nonce      uint64
 	// leaving: clusters that nothing refers to any more, since when.
 	leaving map[string]time.Time
 	// wake is the earliest time at which something could change by itself.
@@ -213,6 +215,7 @@ func (s *Stream) Request(now time.Time, req *discoveryv3.DeltaDiscoveryRequest) 
 func (s *Stream) first(req *discoveryv3.DeltaDiscoveryRequest) {
 	t := newSubscription(req.GetTypeUrl())
 	s.subs[t.typeURL] = t
+	s.introduced = s.now
 	t.fresh = len(req.GetInitialResourceVersions()) == 0
 	names := req.GetResourceNamesSubscribe()
 	t.wildcard = len(names) == 0 && wildcardByDefault(t.typeURL)

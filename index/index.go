@@ -26,6 +26,8 @@ type Index struct {
 	demanded map[DerivationID]*demanders
 	ordinals map[string]*ordinals
 	problems map[string][]Problem // of the source
+	// witnessed resources: clients hold them though the index does not.
+	witnessed map[ResourceKey]struct{}
 
 	// Guarded by published: the newest snapshot, for readers.
 	published sync.RWMutex
@@ -48,16 +50,17 @@ func New(rules Rules) (*Index, error) {
 	}
 	ix := &Index{
 		rules: rules, db: db,
-		types:    map[string]*TypeSpec{},
-		codes:    map[Kind]string{},
-		kindOf:   map[string]Kind{},
-		roots:    map[DerivationID]struct{}{},
-		readers:  map[string]map[DerivationID]struct{}{},
-		demanded: map[DerivationID]*demanders{},
-		ordinals: map[string]*ordinals{},
-		problems: map[string][]Problem{},
-		next:     make(chan struct{}),
-		passed:   map[any]Revision{},
+		types:     map[string]*TypeSpec{},
+		codes:     map[Kind]string{},
+		kindOf:    map[string]Kind{},
+		roots:     map[DerivationID]struct{}{},
+		readers:   map[string]map[DerivationID]struct{}{},
+		demanded:  map[DerivationID]*demanders{},
+		ordinals:  map[string]*ordinals{},
+		problems:  map[string][]Problem{},
+		witnessed: map[ResourceKey]struct{}{},
+		next:      make(chan struct{}),
+		passed:    map[any]Revision{},
 	}
 	for _, t := range rules.Types() {
 		ix.types[t.URL] = &t

@@ -92,6 +92,12 @@ type KindStatus struct {
 // that was issued before foreign.
 type SourceID struct{ ID string }
 
+// Witness says that a client still holds some version of a resource that the
+// index does not have. A derivation that could make nothing of a broken object
+// asks for it (Reader.Witnessed): what is in service stays in service, even
+// across a restart of the server, for which the broken object is all there is.
+type Witness struct{ Resource ResourceKey }
+
 // Problems replaces what the source itself has to say about its input (a file
 // that does not parse, say) under the given subject. An empty list clears it.
 type Problems struct {
@@ -105,6 +111,7 @@ func (Replace) change()    {}
 func (Bookmark) change()   {}
 func (KindStatus) change() {}
 func (SourceID) change()   {}
+func (Witness) change()    {}
 func (Problems) change()   {}
 
 // Severity of a Problem.

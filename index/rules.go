@@ -141,6 +141,14 @@ func (r *Reader) Facts(form string, need Need, kinds ...Kind) []*Fact {
 	return out
 }
 
+// Witnessed reports whether a client is known to hold a version of a resource
+// that the index could not make when the client came.
+func (r *Reader) Witnessed(k ResourceKey) bool {
+	r.reads[readWitness(k)] = struct{}{}
+	_, ok := r.tx.ix.witnessed[k]
+	return ok
+}
+
 // Previous gives what this derivation made the last time, by key; nil if it did
 // not make it.
 func (r *Reader) Previous(k ResourceKey) *Resource {
@@ -232,5 +240,6 @@ func (r *Reader) need(k Kind, n Need) {
 func readObject(k ObjectKey) string          { return "o:" + k.path() }
 func readRange(k Kind, lookup string) string { return "l:" + string(k) + "/" + lookup }
 func readKind(k Kind) string                 { return "k:" + string(k) }
+func readWitness(k ResourceKey) string       { return "w:" + k.path() }
 func readFact(key string) string             { return "f:" + key }
 func readForm(form string) string            { return "p:" + form }

@@ -48,6 +48,8 @@ func (t *tx) apply(c Change) {
 	case SourceID:
 		t.dirty = t.dirty || t.source != c.ID
 		t.source = c.ID
+	case Witness:
+		t.witness(c.Resource)
 	case Problems:
 		t.sourceProblem(c)
 	}
@@ -158,6 +160,17 @@ func (t *tx) count(k Kind, changed bool, by int) {
 		row.Objects += by
 		t.put(tableKinds, &row)
 	}
+}
+
+// maxWitnessed bounds what clients can make the index remember.
+const maxWitnessed = 1 << 16
+
+func (t *tx) witness(k ResourceKey) {
+	if _, known := t.ix.witnessed[k]; known || t.resource(k) != nil || len(t.ix.witnessed) >= maxWitnessed {
+		return
+	}
+	t.ix.witnessed[k] = struct{}{}
+	t.touch(readWitness(k))
 }
 
 func (t *tx) sourceProblem(c Problems) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/holdfast-xds/holdfast/delta"
+	"github.com/holdfast-xds/holdfast/index"
 )
 
 // maxTypes bounds the types of one stream, and with them what can wait to be sent.
@@ -140,6 +141,9 @@ func (x *session) admit(req *discoveryv3.DeltaDiscoveryRequest) error {
 	if req.GetTypeUrl() == "" {
 		return status.Error(codes.InvalidArgument, "a DeltaDiscoveryRequest on an aggregated stream needs a type_url")
 	}
+	if _, again := x.types[req.GetTypeUrl()]; !again && req.GetTypeUrl() == delta.Secret {
+		x.witness(req)
+	}
 	x.types[req.GetTypeUrl()] = struct{}{}
 	if len(x.types) > maxTypes {
 		return status.Errorf(codes.ResourceExhausted, "more than %d resource types on one stream", maxTypes)
@@ -151,6 +155,22 @@ func (x *session) admit(req *discoveryv3.DeltaDiscoveryRequest) error {
 	}
 	x.answered(req)
 	return nil
+}
+
+// witness tells the index of Secrets that the client brings along and the index
+// does not have: they may be broken by now, and stay in service as they are.
+func (x *session) witness(req *discoveryv3.DeltaDiscoveryRequest) {
+	snap := x.server.ix.Snapshot()
+	var seen []index.Change
+	for name := range req.GetInitialResourceVersions() {
+		k := index.ResourceKey{Type: req.GetTypeUrl(), Name: name}
+		if snap.Resource(k) == nil {
+			seen = append(seen, index.Witness{Resource: k})
+		}
+	}
+	if len(seen) > 0 {
+		x.server.ix.Apply(index.Cause{}, seen...)
+	}
 }
 
 // message makes the wire form of a response.
