@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	memdb "github.com/hashicorp/go-memdb"
@@ -38,7 +39,7 @@ type Index struct {
 
 type demanders struct {
 	param any
-	basis Provenance // of the first demander
+	basis Provenance // of all demanders, joined; never modified in place
 	by    map[DerivationID]struct{}
 }
 
@@ -69,6 +70,9 @@ func New(rules Rules) (*Index, error) {
 	for _, k := range rules.Kinds() {
 		if other, taken := ix.kindOf[k.Code]; taken {
 			return nil, fmt.Errorf("kinds %s and %s have the same code %q", other, k.Kind, k.Code)
+		}
+		if k.Code == "" || strings.ContainsAny(k.Code, tokenMarks) {
+			return nil, fmt.Errorf("kind %s: code %q is empty or has one of %q, which have a meaning in tokens", k.Kind, k.Code, tokenMarks)
 		}
 		ix.kinds = append(ix.kinds, k.Kind)
 		ix.codes[k.Kind], ix.kindOf[k.Code] = k.Code, k.Kind
@@ -148,7 +152,7 @@ func (ix *Index) Leave(reader any) {
 }
 
 func (ix *Index) begin() *tx {
-	t := &tx{ix: ix, txn: ix.db.Txn(true), changed: map[ResourceKey]struct{}{}}
+	t := &tx{ix: ix, txn: ix.db.Txn(true), changed: map[ResourceKey]struct{}{}, before: map[DerivationID][]Problem{}}
 	if prev := ix.latest; prev != nil {
 		t.revision, t.source = prev.revision+1, prev.source
 	} else {
@@ -164,11 +168,13 @@ func (ix *Index) publish(t *tx, cause Cause) Commit {
 		t.txn.Abort()
 		return Commit{Revision: prev.revision}
 	}
-	slowest := ix.slowest(t.revision)
+	// A reader that turns up from here on takes the previous snapshot at the oldest.
+	slowest := ix.slowest(t.revision - 1)
 	t.sweep(slowest)
+	problems := append(t.problems, t.newProblems()...)
 	t.txn.Commit()
 	s := &Snapshot{index: ix, revision: t.revision, source: t.source, txn: ix.db.Txn(false)}
-	c := Commit{Revision: t.revision, Derivations: t.ran, Observed: t.completed, Problems: t.problems, Changed: make([]ResourceKey, 0, len(t.changed))}
+	c := Commit{Revision: t.revision, Derivations: t.ran, Observed: t.completed, Problems: problems, Changed: make([]ResourceKey, 0, len(t.changed))}
 	for k := range t.changed {
 		c.Changed = append(c.Changed, k)
 	}

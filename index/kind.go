@@ -73,7 +73,11 @@ type KindRow struct {
 	// Events is the frontier as advanced by lists and events, not by bookmarks;
 	// it is what a derivation's vector records for a kind that it needs, so that
 	// a bookmark changes no version token.
-	Events    ResourceVersion
+	Events ResourceVersion
+	// Listed is the version of the newest complete list. Every derivation's result
+	// is valid at Listed or later, whether or not the list made it run again: what
+	// came before the list ended (eagerly) is confirmed by it.
+	Listed    ResourceVersion
 	LastError string
 	Since     time.Time // when State last changed, as told by the source
 	Objects   int

@@ -9,8 +9,9 @@ import (
 
 // ObjectKey names a Kubernetes object.
 type ObjectKey struct {
-	Kind            Kind
-	Namespace, Name string
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace,omitempty"` // empty: cluster-scoped
+	Name      string `json:"name"`
 }
 
 // String gives "Kind ns/name", or "Kind name" for a cluster-scoped object.
@@ -137,15 +138,6 @@ type Problem struct {
 	Type    string `json:"type,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
-
-	// missing lists the kinds whose absence the problem rests on. Nothing is said
-	// before all of them are complete: unknown is not missing.
-	missing []Kind
-}
-
-func (p Problem) equal(q Problem) bool {
-	return p.Object == q.Object && p.Severity == q.Severity && p.Field == q.Field &&
-		p.Type == q.Type && p.Reason == q.Reason && p.Message == q.Message
 }
 
 // Cause is the trace context of what brought a commit about.

@@ -35,6 +35,10 @@ type Basis struct {
 	// Known is set when Version means something: an object was found, or the
 	// kind was observed.
 	Known bool
+	// Read is set when the derivation itself, or the maker of a fact that it used,
+	// looked at the kind. Without it the kind decides only whether the resource is
+	// wanted at all: its body is the same whatever the kind's objects are.
+	Read bool
 }
 
 // Provenance is a resource's basis, sorted by kind. It is immutable.
@@ -64,7 +68,7 @@ func (p Provenance) Needs(n Need) []Kind {
 
 func (p Provenance) sameNeeds(q Provenance) bool {
 	return slices.EqualFunc(p, q, func(a, b Basis) bool {
-		return a.Kind == b.Kind && a.Need == b.Need && a.Found == b.Found
+		return a.Kind == b.Kind && a.Need == b.Need && a.Found == b.Found && a.Read == b.Read
 	})
 }
 
@@ -84,9 +88,24 @@ func (p Provenance) merge(b Basis) Provenance {
 	x := &p[i]
 	x.Found = x.Found || b.Found
 	x.Need |= b.Need
+	x.Read = x.Read || b.Read
 	x.Known = x.Known || b.Known
 	x.Version = max(x.Version, b.Version)
 	return p
+}
+
+// capped gives p with the version of a kind at most v.
+func (p Provenance) capped(k Kind, v ResourceVersion) Provenance {
+	if p.Of(k).Version <= v {
+		return p
+	}
+	out := slices.Clone(p)
+	for i := range out {
+		if out[i].Kind == k {
+			out[i].Version = v
+		}
+	}
+	return out
 }
 
 func (p Provenance) mergeAll(q Provenance) Provenance {

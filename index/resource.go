@@ -14,7 +14,10 @@ type Digest uint64
 func DigestOf(body []byte) Digest { return Digest(xxhash.Sum64(body)) }
 
 // ResourceKey names an xDS resource: a type URL and a name.
-type ResourceKey struct{ Type, Name string }
+type ResourceKey struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+}
 
 // String gives "type name" with the type's last segment.
 func (k ResourceKey) String() string { return shortType(k.Type) + " " + k.Name }

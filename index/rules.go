@@ -13,7 +13,8 @@ type Rules interface {
 	// Prepare fills an object's Lookups and Note, once, before it is stored.
 	Prepare(o *Object)
 	// Subjects are the derivations that an object may bring into being by its
-	// lookups. A derivation among them that makes nothing is forgotten.
+	// lookups. A derivation among them that makes nothing and found nothing, no
+	// object and no fact, is forgotten.
 	Subjects(o *Object) []DerivationID
 	// Roots are the derivations that always exist.
 	Roots() []DerivationID
@@ -71,6 +72,8 @@ type Reader struct {
 	reads map[string]struct{}
 	out   derivation
 	old   *derivation
+	// demanding gives the place of each demand in out.
+	demanding map[DerivationID]int
 }
 
 // Get looks up one object. When it is not found the kind joins the needs as
@@ -123,7 +126,7 @@ func (r *Reader) Fact(key string) (*Fact, bool) {
 	if f == nil {
 		return nil, false
 	}
-	r.prov = r.prov.mergeAll(f.Provenance)
+	r.used(f)
 	return f, true
 }
 
@@ -136,7 +139,7 @@ func (r *Reader) Facts(form string, need Need, kinds ...Kind) []*Fact {
 	}
 	out := r.tx.facts(form)
 	for _, f := range out {
-		r.prov = r.prov.mergeAll(f.Provenance)
+		r.used(f)
 	}
 	return out
 }
@@ -187,20 +190,37 @@ func (r *Reader) SetFact(f Fact) {
 }
 
 // Demand keeps another derivation alive for as long as this one demands it. Its
-// param must be the same whoever demands it. wanted are the kinds that decide
-// whether it is wanted: what is demanded is only removed when they are complete.
+// param must be the same whoever demands it. wanted are the kinds that may decide
+// whether it is wanted: what is demanded is only removed when those of them that
+// were read so far are complete.
 func (r *Reader) Demand(id DerivationID, param any, wanted ...Kind) {
 	d := demand{id: id, param: param}
 	for _, k := range wanted {
-		d.basis = d.basis.merge(r.prov.Of(k))
+		if b := r.prov.Of(k); b.Found || b.Need != 0 {
+			d.basis = d.basis.merge(b)
+		}
 	}
+	if r.demanding == nil {
+		r.demanding = map[DerivationID]int{}
+	}
+	if i, again := r.demanding[id]; again {
+		r.out.demands[i].basis = r.out.demands[i].basis.mergeAll(d.basis)
+		return
+	}
+	r.demanding[id] = len(r.out.demands)
 	r.out.demands = append(r.out.demands, d)
 }
 
 // Problem reports what a user should know about an object. It is kept back while
-// a kind whose absence was relied upon so far is not complete.
+// a kind whose absence was relied upon so far is not complete, and the derivation
+// runs again when that changes, even where the reliance is a fact's.
 func (r *Reader) Problem(p Problem) {
-	p.missing = r.prov.Needs(NeedMissing)
+	for _, k := range r.prov.Needs(NeedMissing) {
+		if !r.Complete(k) {
+			r.out.kept = true
+			return
+		}
+	}
 	r.out.problems = append(r.out.problems, p)
 }
 
@@ -226,11 +246,17 @@ func equalProvenance(a, b Provenance) bool {
 }
 
 func (r *Reader) found(o *Object) {
-	r.prov = r.prov.merge(Basis{Kind: o.Kind, Found: true, Known: true, Version: o.Version})
+	r.out.found = true
+	r.prov = r.prov.merge(Basis{Kind: o.Kind, Found: true, Known: true, Read: true, Version: o.Version})
+}
+
+func (r *Reader) used(f *Fact) {
+	r.out.found = true
+	r.prov = r.prov.mergeAll(f.Provenance)
 }
 
 func (r *Reader) need(k Kind, n Need) {
-	b := Basis{Kind: k, Need: n}
+	b := Basis{Kind: k, Need: n, Read: true}
 	if row := r.tx.kind(k); row != nil && row.Frontier.Observed {
 		b.Known, b.Version = true, row.Events
 	}

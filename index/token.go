@@ -14,8 +14,12 @@ import (
 // The digest and the versions are in base 36. The vector has one entry for each
 // kind that the resource rests on: "P:2s4" objects of kind P were found, the
 // highest at 2s4; "I~2s0" nothing of kind I was found, its list was complete up
-// to 2s0. A kind that was needed but not complete has no entry.
-const tokenForm = "h1"
+// to 2s0. "I~0" says that the kind was needed, but not complete: whoever takes
+// the resource away must have observed it, at whatever version.
+const (
+	tokenForm  = "h1"
+	tokenMarks = ".,:~"
+)
 
 // Token is a parsed version token.
 type Token struct {
@@ -23,7 +27,8 @@ type Token struct {
 	Vector []Held
 	// Foreign: the token has another source id, or is not in our form. Then
 	// Vector is empty; Digest is still set when the form is ours, since the same
-	// body needs no sending whoever made it.
+	// body needs no sending whoever made it. While our own source id is not known
+	// yet, a token that has one is foreign and keeps its vector: it is held to both.
 	Foreign bool
 	// Formless: not a token of ours at all.
 	Formless bool
@@ -56,35 +61,41 @@ func (s *Snapshot) Token(r *Resource) string {
 	b = append(b, '.')
 	b = append(b, s.source...)
 	b = append(b, '.')
-	first := true
-	for _, x := range r.Provenance {
-		if !x.Known {
-			continue
-		}
-		if !first {
+	for i, h := range s.vector(r) {
+		if i > 0 {
 			b = append(b, ',')
 		}
-		first = false
-		b = append(b, s.index.codes[x.Kind]...)
-		if x.Found {
-			b = append(b, ':')
-		} else {
+		b = append(b, s.index.codes[h.Kind]...)
+		if h.Absent {
 			b = append(b, '~')
+		} else {
+			b = append(b, ':')
 		}
-		b = strconv.AppendUint(b, uint64(x.Version), 36)
+		b = strconv.AppendUint(b, uint64(h.Version), 36)
 	}
 	return string(b)
 }
 
 // TokenOf gives the parsed form of r's own token.
 func (s *Snapshot) TokenOf(r *Resource) Token {
-	t := Token{Digest: r.Digest}
+	return Token{Digest: r.Digest, Vector: s.vector(r)}
+}
+
+// vector gives what r rests on, at the versions that s can vouch for: a kind on
+// whose absence r relies was listed completely since r was derived, and r was not
+// derived anew, so it is what the derivation makes of that list as well.
+func (s *Snapshot) vector(r *Resource) []Held {
+	out := make([]Held, 0, len(r.Provenance))
 	for _, x := range r.Provenance {
-		if x.Known {
-			t.Vector = append(t.Vector, Held{Kind: x.Kind, Version: x.Version, Absent: !x.Found})
+		v := x.Version
+		if x.Need != 0 {
+			if row := s.Kind(x.Kind); row != nil && row.Frontier.Observed {
+				v = max(v, row.Listed)
+			}
 		}
+		out = append(out, Held{Kind: x.Kind, Version: v, Absent: !x.Found})
 	}
-	return t
+	return out
 }
 
 // ParseToken reads a version that a client says it holds.
@@ -97,7 +108,7 @@ func (s *Snapshot) ParseToken(version string) Token {
 		return Token{Foreign: true, Formless: true}
 	}
 	t := Token{Digest: Digest(d), Foreign: source != s.source}
-	if t.Foreign || vector == "" {
+	if t.Foreign && s.source != "" || vector == "" {
 		return t
 	}
 	for e := range strings.SplitSeq(vector, ",") {

@@ -15,9 +15,12 @@ type tx struct {
 	revision Revision
 	source   string
 
-	queue    [MaxRank + 1][]DerivationID
-	queued   map[DerivationID]struct{}
-	released []DerivationID // lost a demander, perhaps the last
+	queue     [MaxRank + 1][]DerivationID
+	unsorted  [MaxRank + 1]bool
+	queued    map[DerivationID]struct{}
+	released  []DerivationID             // lost their last demander, in that order
+	releasing map[DerivationID]struct{}  // the same
+	before    map[DerivationID][]Problem // what derivations said before they ran
 
 	// What happened, for the commit.
 	dirty           bool
@@ -26,7 +29,7 @@ type tx struct {
 	completed       []Kind
 	completeness    bool
 	problemsChanged bool
-	problems        []Problem // those that are new
+	problems        []Problem // those of the source that are new
 }
 
 func (t *tx) apply(c Change) {
@@ -60,10 +63,31 @@ func (t *tx) apply(c Change) {
 // lags.
 func (t *tx) upsert(o *Object, inOrder bool) {
 	old := t.object(o.ObjectKey)
-	if old != nil && o.Version != 0 {
-		if old.Version == o.Version || (!inOrder && old.Version > o.Version) {
-			return
-		}
+	if old != nil && o.Version != 0 && old.Version == o.Version {
+		return
+	}
+	if !inOrder && t.outdated(o, old) {
+		return
+	}
+	t.keep(old, o)
+}
+
+// outdated: the object is older than what is there, or than the frontier at which
+// it is known to be gone.
+func (t *tx) outdated(o, old *Object) bool {
+	if o.Version == 0 {
+		return false
+	}
+	if old != nil {
+		return old.Version > o.Version
+	}
+	row := t.kind(o.Kind)
+	return row != nil && row.Frontier.Reaches(o.Version)
+}
+
+func (t *tx) keep(old, o *Object) {
+	if old == o {
+		return // a source without versions hands the same row over again
 	}
 	t.ix.rules.Prepare(o)
 	t.put(tableObjects, o)
@@ -80,29 +104,6 @@ func (t *tx) remove(k ObjectKey) {
 	t.delete(tableObjects, old)
 	t.count(k.Kind, true, -1)
 	t.touchObject(old)
-}
-
-func (t *tx) replace(c Replace) {
-	listed := make(map[ObjectKey]struct{}, len(c.Objects))
-	for _, o := range c.Objects {
-		listed[o.ObjectKey] = struct{}{}
-	}
-	var gone []ObjectKey
-	for o := range each[*Object](t.txn, tableObjects, string(c.Kind)+"/") {
-		if _, ok := listed[o.ObjectKey]; !ok {
-			gone = append(gone, o.ObjectKey)
-		}
-	}
-	for _, k := range gone {
-		t.remove(k)
-	}
-	for _, o := range c.Objects {
-		t.upsert(o, true)
-	}
-	t.setKind(c.Kind, func(row *KindRow) {
-		row.Frontier = Frontier{Observed: true, Version: c.Version}
-		row.Events = c.Version
-	})
 }
 
 // advance moves the frontier of an observed kind forward.
@@ -230,6 +231,7 @@ func (t *tx) wake(id DerivationID) {
 	t.queued[id] = struct{}{}
 	rank := t.ix.rules.Rank(id)
 	t.queue[rank] = append(t.queue[rank], id)
+	t.unsorted[rank] = true
 }
 
 // The tables, typed.
@@ -291,7 +293,7 @@ func rows[T any](it memdb.ResultIterator) iter.Seq[T] {
 // appendNew appends those of the new problems that the old ones lack.
 func appendNew(to, old, list []Problem) []Problem {
 	for _, p := range list {
-		if !slices.ContainsFunc(old, p.equal) {
+		if !slices.Contains(old, p) {
 			to = append(to, p)
 		}
 	}
