@@ -1,0 +1,159 @@
+package translate
+
+import (
+	"errors"
+	"strings"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	contourv1 "github.com/projectcontour/contour/apis/projectcontour/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/holdfast-xds/holdfast/index"
+)
+
+// chainFact is one filter chain of the TLS listener.
+type chainFact struct {
+	chain  []byte
+	fqdn   string
+	secret string
+}
+
+// terms are how a host terminates TLS.
+type terms struct {
+	secret    secretRef
+	low, high tlsv3.TlsParameters_TlsProtocol
+}
+
+// tls derives the filter chain of a host. A chain is only made when its
+// certificate is there: one missing secret would hold back Envoy's whole listener.
+func (x *Rules) tls(fqdn string, r *index.Reader) {
+	t, ok := x.terms(fqdn, r)
+	if !ok {
+		return
+	}
+	b := marshal(x.https.chain(fqdn, t))
+	r.SetFact(index.Fact{
+		Key: factChain + "/" + fqdn, Value: &chainFact{b, fqdn, t.secret.String()}, Digest: index.DigestOf(b),
+	})
+}
+
+// terms finds out how the host terminates TLS: as its HTTPProxy says, or else as
+// the oldest Ingress says whose certificate is fit.
+func (x *Rules) terms(fqdn string, r *index.Reader) (terms, bool) {
+	if root, ok := x.owner(r, fqdn); ok {
+		t := root.proxy.Spec.VirtualHost.TLS
+		switch {
+		case t == nil && len(unprotected(root.proxy)) > 0, t != nil && t.Passthrough:
+			return terms{}, false
+		case t != nil:
+			st := x.wanted(r, proxySecret(root.proxy))
+			if st != unusable {
+				low, high := proxyVersions(t)
+				return terms{proxySecret(root.proxy), low, high}, st != undecided
+			}
+		}
+	}
+	return x.ingressTerms(fqdn, r)
+}
+
+// wanted demands a Secret's derivation, and tells how the Secret stands.
+func (x *Rules) wanted(r *index.Reader, s secretRef) standing {
+	st, why := certificate(r, s)
+	if !why.notDelegated {
+		r.Demand(derivation(formSecret, s.String()), nil, hostKinds...)
+	}
+	return st
+}
+
+func (x *Rules) ingressTerms(fqdn string, r *index.Reader) (terms, bool) {
+	list := ingressesOf(r, fqdn)
+	for i := len(list) - 1; i >= 0; i-- {
+		ing := list[i].Body.(*networkingv1.Ingress)
+		for j := range ing.Spec.TLS {
+			if fqdn == anyHost || !namesHost(ing.Spec.TLS[j].Hosts, fqdn) {
+				continue
+			}
+			if t, ok := x.ingressEntry(r, list[i], ing, j); ok {
+				return t, true
+			}
+		}
+	}
+	return terms{}, false
+}
+
+// ingressEntry reads spec.tls[j]. Its problems are told here, since the routes of
+// an Ingress don't depend on its certificate.
+func (x *Rules) ingressEntry(r *index.Reader, o *index.Object, ing *networkingv1.Ingress, j int) (terms, bool) {
+	field := item("spec.tls", j) + ".secretName"
+	low, high := versions(ing.Annotations[annotationTLSMinimum], ing.Annotations[annotationTLSMaximum])
+	if low > high {
+		f := annotationFault(annotationTLSMinimum, errors.New("the minimum protocol version is greater than the maximum protocol version"))
+		r.Problem(f.on(o.ObjectKey, index.Error))
+		return terms{}, false
+	}
+	ns, name := qualified(ing.Spec.TLS[j].SecretName, orDefault(ing.Annotations[annotationTLSCertificate], ing.Namespace))
+	s := secretRef{ns, name, ing.Namespace}
+	st, why := certificate(r, s)
+	if !why.notDelegated {
+		r.Demand(derivation(formSecret, s.String()), nil, hostKinds...)
+	}
+	switch st {
+	case undecided:
+		return terms{}, false
+	case unusable:
+		r.Problem(ingressTLSFault(field, s, why).on(o.ObjectKey, index.Error))
+		return terms{}, false
+	case stale:
+		r.Problem(staleFault(ingressTLSFault(field, s, why)).on(o.ObjectKey, index.Warning))
+	}
+	return terms{s, low, high}, true
+}
+
+func ingressTLSFault(field string, s secretRef, why refusal) *fault {
+	if why.notDelegated {
+		return faultf(field, tlsError, "DelegationNotPermitted", "Secret %q certificate delegation not permitted", s)
+	}
+	return faultf(field, tlsError, "SecretNotValid", "Secret %q is invalid: %s", s, why.why)
+}
+
+func proxyVersions(t *contourv1.TLS) (low, high tlsv3.TlsParameters_TlsProtocol) {
+	return versions(t.MinimumProtocolVersion, t.MaximumProtocolVersion)
+}
+
+// versions reads the bounds of the protocol version; what is not one of 1.2 and
+// 1.3 is the default.
+func versions(low, high string) (lowest, highest tlsv3.TlsParameters_TlsProtocol) {
+	lowest, highest = tlsv3.TlsParameters_TLSv1_2, tlsv3.TlsParameters_TLSv1_3
+	if low == "1.3" {
+		lowest = tlsv3.TlsParameters_TLSv1_3
+	}
+	if high == "1.2" {
+		highest = tlsv3.TlsParameters_TLSv1_2
+	}
+	return lowest, highest
+}
+
+// chain makes the filter chain for one server name.
+func (p *listenerParts) chain(fqdn string, t terms) *listenerv3.FilterChain {
+	filters := p.filters
+	if strings.HasPrefix(fqdn, anyHost) {
+		filters = p.wildcardFilters
+	}
+	return &listenerv3.FilterChain{
+		Name:             fqdn,
+		FilterChainMatch: &listenerv3.FilterChainMatch{ServerNames: []string{fqdn}},
+		TransportSocket:  tlsSocket(packed(downstreamTLS(t))),
+		Filters:          []*listenerv3.Filter{connectionManager(byRDS(planeHTTPS+fqdn), listenerHTTPS, filters)},
+	}
+}
+
+var alpn = []string{"h2", "http/1.1"}
+
+func downstreamTLS(t terms) *tlsv3.DownstreamTlsContext {
+	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: t.low, TlsMaximumProtocolVersion: t.high},
+		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: t.secret.String(), SdsConfig: adsSource}},
+		AlpnProtocols:                  alpn,
+	}}
+}
