@@ -20,7 +20,8 @@
 //
 //  1. Run is called once; it ends when its context does, and then everything
 //     that it started has ended as well.
-//  2. The Sink takes changes from one goroutine at a time, in order.
+//  2. The Sink is safe for concurrent use. (A source applies what it sees from one
+//     goroutine, in order; Kube.Rollback applies from its caller's.)
 //
 // Guarantees: a first list is a consistent read (never resourceVersion "0"); a
 // kind that fails is tried again for ever and delays no other; objects are

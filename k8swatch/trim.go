@@ -11,7 +11,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-xds/holdfast/kinds"
 )
@@ -46,7 +45,6 @@ func trimMeta(o metav1.Object) {
 	o.SetSelfLink("")
 	o.SetDeletionTimestamp(nil)
 	o.SetDeletionGracePeriodSeconds(nil)
-	o.SetUID(types.UID(strings.Clone(string(o.GetUID()))))
 	// A namespace's name occurs in each of its objects: one copy of it will do.
 	if ns := o.GetNamespace(); ns != "" {
 		o.SetNamespace(unique.Make(ns).Value())
@@ -122,7 +120,10 @@ func shared(b *bool) *bool {
 	if b == nil {
 		return nil
 	}
-	return map[bool]*bool{true: &yes, false: &no}[*b]
+	if *b {
+		return &yes
+	}
+	return &no
 }
 
 // yes and no never change; they are variables only to have addresses.
