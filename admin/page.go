@@ -3,7 +3,9 @@ package admin
 import (
 	_ "embed"
 	"html/template"
+	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/tracing"
@@ -13,7 +15,8 @@ import (
 var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"short": shortType,
+	"short":   shortType,
+	"objects": objectsOf,
 	"clock": func(t time.Time) string {
 		if t.IsZero() {
 			return ""
@@ -31,8 +34,19 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	view := struct {
 		Status
 		Traces []tracing.Trace
-	}{s.Status(), s.recentTraces(pageTraces)}
+	}{s.view(math.MaxInt), s.recentTraces(pageTraces)}
 	if err := pageTemplate.Execute(w, view); err != nil {
 		s.o.Logger.Debug("admin page not delivered", "error", err)
 	}
+}
+
+// objectsOf gives what a trace is about: the object names of its first span that
+// has any.
+func objectsOf(t tracing.Trace) string {
+	for _, s := range t.Spans {
+		if names := s.Attributes[string(tracing.AttrObjectName)]; names != "" {
+			return strings.Trim(strings.ReplaceAll(names, `","`, " "), `[]"`)
+		}
+	}
+	return ""
 }

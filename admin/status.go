@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/delta"
@@ -73,7 +74,11 @@ const (
 )
 
 // Status describes the present moment.
-func (s *Server) Status() Status {
+func (s *Server) Status() Status { return s.view(maxWithheld) }
+
+// view lists at most the given number of withheld resources for one type of one
+// stream.
+func (s *Server) view(withheld int) Status {
 	snap := s.o.Index.Snapshot()
 	streams := s.streams.read()
 	st := Status{
@@ -90,7 +95,7 @@ func (s *Server) Status() Status {
 		st.Complete = st.Complete && k.Complete
 	}
 	for _, x := range streams {
-		st.Streams = append(st.Streams, shorten(x))
+		st.Streams = append(st.Streams, presentable(x, withheld))
 	}
 	return st
 }
@@ -106,14 +111,29 @@ func viewKind(row *index.KindRow) Kind {
 	return k
 }
 
-// shorten bounds what a status says of one stream.
-func shorten(x delta.StreamStatus) delta.StreamStatus {
+// presentable gives a stream's status without what is too long, or secret.
+func presentable(x delta.StreamStatus, withheld int) delta.StreamStatus {
 	x.Types = slices.Clone(x.Types)
 	for i := range x.Types {
 		t := &x.Types[i]
-		t.Withheld = t.Withheld[:min(maxWithheld, len(t.Withheld))]
+		t.Withheld = t.Withheld[:min(withheld, len(t.Withheld))]
+		t.Quarantined = slices.Clone(t.Quarantined)
+		for j := range t.Quarantined {
+			t.Quarantined[j].Message = withoutKeys(t.Quarantined[j].Message)
+		}
 	}
 	return x
+}
+
+// withoutKeys cuts an Envoy's message where it begins to quote a private key:
+// a rejection may contain the whole resource.
+func withoutKeys(message string) string {
+	for _, sign := range []string{"private_key", "PRIVATE KEY"} {
+		if i := strings.Index(message, sign); i >= 0 {
+			message = message[:i] + "… (not shown: a private key)"
+		}
+	}
+	return message
 }
 
 // sumWithheld groups what the streams withhold, the biggest group first.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // xdsCluster is the name under which Envoy knows holdfast. It begins like no
@@ -74,6 +75,7 @@ func (b *envoyBootstrap) message() (*bootstrapv3.Bootstrap, error) {
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		StatsConfig:         b.statsConfig(),
 		OverloadManager:     overload,
+		LayeredRuntime:      runtimeLayers(),
 		// Listeners inside Envoy keep certificates warm.
 		BootstrapExtensions: []*corev3.TypedExtensionConfig{internal},
 		Admin: &bootstrapv3.Admin{
@@ -82,6 +84,19 @@ func (b *envoyBootstrap) message() (*bootstrapv3.Bootstrap, error) {
 			IgnoreGlobalConnLimit: true, // an Envoy that is full still tells why
 		},
 	}, nil
+}
+
+// runtimeLayers: by default Envoy rejects regular expressions with a program of
+// more than 100 instructions, which a route's path easily has. Contour's users
+// have the same bound of 2^20 and the same warning from 1000 on.
+func runtimeLayers() *bootstrapv3.LayeredRuntime {
+	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
+		Name: "holdfast",
+		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
+			"re2.max_program_size.error_level": structpb.NewNumberValue(1 << 20),
+			"re2.max_program_size.warn_level":  structpb.NewNumberValue(1000),
+		}}},
+	}}}
 }
 
 // dynamicResources: everything by one delta ADS stream. The timeouts of 0s make
@@ -140,7 +155,10 @@ func (b *envoyBootstrap) cluster() (*clusterv3.Cluster, error) {
 			}}}},
 		},
 	}
+	// Envoy's default would try nothing but IPv6 for a name that has both.
+	c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 	if _, isIP := b.xds.ip(); isIP {
+		c.DnsLookupFamily = clusterv3.Cluster_AUTO
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
 	}
 	if b.tls != nil {

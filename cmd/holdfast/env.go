@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,11 +10,14 @@ import (
 // envAnnotation marks a flag with the variable that sets it.
 const envAnnotation = "holdfast-env"
 
-// bindEnv gives each of the command's own flags a variable, prefix +
-// UPPER_SNAKE, and says so in its help text. The prefix is HOLDFAST_, but for
-// commands whose flags mean something else under the same name.
+// bindEnv gives each of the command's flags that has none yet a variable, prefix
+// + UPPER_SNAKE, and says so in its help text. The prefix is HOLDFAST_; flags
+// that mean something else elsewhere have their command's name in it.
 func bindEnv(cmd *cobra.Command, prefix string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if len(f.Annotations[envAnnotation]) > 0 {
+			return
+		}
 		name := prefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		f.Usage += " [$" + name + "]"
 		if f.Annotations == nil {
@@ -38,8 +40,8 @@ func (a app) applyEnv(cmd *cobra.Command) error {
 		if !ok || v == "" {
 			return
 		}
-		if err := cmd.Flags().Set(f.Name, v); err != nil {
-			failed = usageError{fmt.Errorf("%s: invalid value %q: %w", names[0], v, err)}
+		if err := f.Value.Set(v); err != nil {
+			failed = usagef("%s: invalid value %q: %w", names[0], v, err)
 		}
 	})
 	return failed

@@ -11,7 +11,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	a := app{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, hostname: os.Hostname}
-	os.Exit(a.run(ctx, os.Args[1:]))
+	code := a.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
 }

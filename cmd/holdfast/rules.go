@@ -28,7 +28,7 @@ func (r *rulesFlags) rules() (*translate.Rules, error) {
 	o := translate.Options{
 		HTTPAddress: r.httpAddress, HTTPSAddress: r.httpsAddress,
 		IngressClassNames: splitList(r.ingressClassName), RootNamespaces: splitList(r.rootNamespaces),
-		FQDNConflict: r.fqdnConflict,
+		FQDNConflict: translate.FQDNConflict(r.fqdnConflict),
 	}
 	if err := o.Validate(); err != nil {
 		return nil, usageError{err}

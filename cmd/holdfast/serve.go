@@ -57,7 +57,7 @@ when OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.`,
 func (c *serveConfig) register(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&c.source, "source", "kube", `where objects come from: "kube" or "dir:PATH"`)
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: $KUBECONFIG, the service account of the pod, or ~/.kube/config")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: the service account of the pod")
 	f.StringVar(&c.xdsAddress, "xds-address", "127.0.0.1:8001", "address on which Envoys connect")
 	f.StringVar(&c.adminAddress, "admin-address", defaultAdminAddress, "address of health, status, metrics and profiles")
 	c.rules.register(f)

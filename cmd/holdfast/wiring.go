@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-xds/holdfast/admin"
 	"github.com/holdfast-xds/holdfast/delta/ads"
 	"github.com/holdfast-xds/holdfast/index"
+	"github.com/holdfast-xds/holdfast/k8swatch"
 	"github.com/holdfast-xds/holdfast/tracing"
 )
 
@@ -75,7 +76,8 @@ func (a app) setUpTracing(ctx context.Context, ring *tracing.Ring, logger *slog.
 // server is a holdfast whose ports are open.
 type server struct {
 	logger  *slog.Logger
-	source  source
+	source  k8swatch.Source
+	behind  *rollbackWatch
 	ads     *ads.Server
 	grpc    *grpc.Server
 	admin   *admin.Server
@@ -102,7 +104,11 @@ func newServer(c serveConfig, logger *slog.Logger, tracer trace.Tracer, ring *tr
 	if s.grpc, err = newGRPCServer(c.xdsTLS, logger); err != nil {
 		return nil, err
 	}
-	s.ads = ads.New(ix, ads.Options{Logger: logger, Tracer: tracer, FreshEnvoyWait: max(c.freshEnvoyWait, 1)}) // 0 would be its default
+	s.behind = newRollbackWatch(s.source, logger)
+	s.ads = ads.New(ix, ads.Options{
+		Logger: logger, Tracer: tracer, Behind: s.behind.report,
+		FreshEnvoyWait: max(c.freshEnvoyWait, 1), // 0 would be its default
+	})
 	s.ads.Register(s.grpc)
 	s.admin, err = admin.New(admin.Options{
 		Version: thisBuild().version, Index: ix, Types: rules.Types(), Streams: s.ads.Status,
@@ -135,8 +141,7 @@ func newGRPCServer(files tlsFiles, logger *slog.Logger) (*grpc.Server, error) {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ReadBufferSize(4 << 10),
-		grpc.WriteBufferSize(16 << 10),
-		grpc.SharedWriteBuffer(true),
+		grpc.WriteBufferSize(16 << 10), // shared by gRPC: only a connection that writes has one
 		grpc.ConnectionTimeout(10 * time.Second),
 	}
 	if files.enabled() {
@@ -157,6 +162,7 @@ func (s *server) run(ctx context.Context) error {
 		func() error { return s.source.Run(ctx) },
 		func() error { return s.admin.Serve(ctx, s.adminListener) },
 		func() error { return s.serveXDS(ctx) },
+		func() error { return s.behind.run(ctx) },
 	}
 	ended := make(chan error, len(parts))
 	for _, part := range parts {
@@ -196,6 +202,5 @@ func (s *server) serveXDS(ctx context.Context) error {
 	s.grpc.GracefulStop()
 	force.Stop()
 	s.ads.Wait()
-	<-failed
-	return nil
+	return <-failed // nil after a stop
 }
