@@ -15,7 +15,8 @@
 //	           └────────────────────────────┘
 //
 // States, inputs and outputs of the machine are in stream.go; the rule is in
-// rule.go; make before break is in order.go; NACKs are in nack.go.
+// rule.go; make before break is in order.go and removal.go; ACKs and NACKs are in
+// ack.go; what the withheld wait for is in waiting.go.
 //
 // Duties of the caller:
 //

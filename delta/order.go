@@ -1,47 +1,63 @@
 package delta
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/index"
 )
 
 // Make before break. A route leaves when the clusters and endpoints that it uses
-// were acknowledged; a cluster is removed when the routes that used it were
-// acknowledged without it, plus a grace. Facts about Envoy behind this:
-// RDS to a warming or unknown cluster is applied and answers 503; after a cluster
-// update Envoy waits for endpoints without asking for them; a listener that names
-// a missing secret or RouteConfiguration blocks the whole listener.
+// were acknowledged; removal.go has the other half: a cluster is removed when the
+// routes that used it were acknowledged without it, plus a grace. Facts about Envoy
+// behind this: RDS to a warming or unknown cluster is applied and answers 503;
+// after a cluster update Envoy waits for endpoints without asking for them; a
+// listener that names a missing secret or RouteConfiguration blocks the whole
+// listener.
 
-// notYet says why a resource has to wait for others; "" when it need not. coming
-// tells that what it waits for is under way.
-func (s *Stream) notYet(r *index.Resource, held bool) (why string, coming bool) {
+// orphanWait is how long the order of types waits for a client to subscribe to
+// clusters. Envoy does so first, except while a cluster warms (15 s at most).
+const orphanWait = 20 * time.Second
+
+// notYet says why a resource has to wait for others.
+func (s *Stream) notYet(r *index.Resource, held bool) delay {
 	switch r.Type {
 	case Cluster:
 		return s.clusterNotYet(r)
 	case RouteConfiguration:
 		return s.routeNotYet(r, held)
 	case ScopedRoutes, Listener:
-		return s.referrerNotYet(r, held)
+		return s.referrerNotYet(r)
 	default:
-		return "", false
+		return delay{}
 	}
 }
 
-// clusterNotYet: a cluster without endpoints that can be sent would warm for
+// clusterNotYet: a cluster whose endpoints (or secret) can't be sent would warm for
 // nothing (15 s), and hold back every other cluster's ACK meanwhile.
-func (s *Stream) clusterNotYet(r *index.Resource) (string, bool) {
+func (s *Stream) clusterNotYet(r *index.Resource) delay {
 	for _, ref := range r.Refs {
-		if ref.Type != Endpoints {
+		if ref.Type != Endpoints && ref.Type != Secret {
 			continue
 		}
+		if s.mayHoldUntold(ref.Type) {
+			return delay{why: unacquainted, on: []index.ResourceKey{{Type: ref.Type}}, coming: true}
+		}
+		on := []index.ResourceKey{ref}
 		v := s.verdict(ref)
 		if v.Action == Withhold || v.Action == Remove {
-			return "waits for its endpoints " + ref.Name, false
+			return delay{why: "waits for " + ref.String(), on: on, missing: v.Missing}
+		}
+		if t := s.subs[ref.Type]; t != nil && t.barred(v.Resource) {
+			return delay{why: "waits for " + ref.String() + ", which the client rejected", on: on}
 		}
 	}
-	return "", false
+	return delay{}
+}
+
+// mayHoldUntold: a client that came back with clusters has not yet told which
+// endpoints it holds. They may be of a version that can't be sent again for now.
+func (s *Stream) mayHoldUntold(url string) bool {
+	return url == Endpoints && s.subs[url] == nil && !s.subs[Cluster].fresh && !s.acquainted()
 }
 
 // verdict is the rule's answer for another resource.
@@ -54,106 +70,99 @@ func (s *Stream) verdict(k index.ResourceKey) Verdict {
 }
 
 // routeNotYet: every cluster that the routes use is in service at the client.
-func (s *Stream) routeNotYet(r *index.Resource, held bool) (string, bool) {
+func (s *Stream) routeNotYet(r *index.Resource, held bool) delay {
 	for _, ref := range r.Refs {
 		if ref.Type != Cluster {
 			continue
 		}
-		if why, coming := s.clusterAbsent(ref.Name, held); why != "" {
-			return why, coming
+		if d := s.clusterAbsent(ref, held); d.why != "" {
+			return d
 		}
 	}
-	return "", false
+	return delay{}
 }
 
 // clusterAbsent says why a route must not use a cluster yet. A cluster that the
 // client rejected keeps the old route in service; a client without an old route
 // gets the new one, whose other routes work.
-func (s *Stream) clusterAbsent(name string, held bool) (why string, coming bool) {
-	row := s.snap.Resource(index.ResourceKey{Type: Cluster, Name: name})
+func (s *Stream) clusterAbsent(k index.ResourceKey, held bool) delay {
+	row := s.snap.Resource(k)
 	if row == nil {
 		if held {
-			return "waits for cluster " + name, false
+			return delay{why: "waits for " + k.String(), on: []index.ResourceKey{k}}
 		}
-		return "", false
+		return delay{}
 	}
 	t := s.subs[Cluster]
-	if t == nil {
-		return s.orphan("waits for the client to ask for clusters")
+	switch {
+	case t == nil:
+		return s.orphan(Cluster, s.started)
+	case t.inService(k.Name, row):
+		return s.endpointsAbsent(row, t)
+	case t.barred(row) && !held:
+		return delay{}
+	default:
+		return delay{why: "waits for " + k.String(), on: []index.ResourceKey{k}, coming: t.underway(k.Name, row)}
 	}
-	if !t.holds(name, row) {
-		if t.barred(row) && !held {
-			return "", false
-		}
-		return "waits for cluster " + name, !t.barred(row)
-	}
-	for _, ref := range row.Refs {
+}
+
+func (s *Stream) endpointsAbsent(cluster *index.Resource, t *subscription) delay {
+	for _, ref := range cluster.Refs {
 		if ref.Type != Endpoints {
 			continue
 		}
 		e := s.subs[Endpoints]
 		if e == nil {
-			return s.orphan("waits for the client to ask for endpoints")
+			return s.orphan(Endpoints, t.lastSent)
 		}
-		if !e.holds(ref.Name, s.snap.Resource(ref)) {
-			return "waits for the endpoints of cluster " + name, true
+		if !e.inService(ref.Name, s.snap.Resource(ref)) {
+			_, stopped := e.withheld[ref.Name]
+			return delay{why: "waits for " + ref.String(), on: []index.ResourceKey{ref, cluster.ResourceKey}, coming: !stopped}
 		}
 	}
-	return "", false
-}
-
-// introduction is how long a client gets to tell, type by type, what it holds
-// before anything is taken from it: what it holds of one type (a Secret, say) may
-// bear on what becomes of another.
-const introduction = 300 * time.Millisecond
-
-const unacquainted = "waits for the client to tell what it holds"
-
-// acquainted: the client asked for its last type some time ago.
-func (s *Stream) acquainted() bool {
-	due := s.introduced.Add(introduction)
-	if s.now.Before(due) {
-		s.wakeAt(due)
-		return false
-	}
-	return true
+	return delay{}
 }
 
 // orphan bounds the wait for a client that does not subscribe to a type at all.
-func (s *Stream) orphan(why string) (string, bool) {
-	due := s.started.Add(orphanWait)
+func (s *Stream) orphan(url string, since time.Time) delay {
+	due := since.Add(orphanWait)
 	if !s.now.Before(due) {
-		return "", false
+		return delay{}
 	}
 	s.wakeAt(due)
-	return why, true
+	return delay{why: "waits for the client to ask for " + short(url), on: []index.ResourceKey{{Type: url}}, coming: true}
 }
 
 // referrerNotYet: scopes and listeners make Envoy ask for RouteConfigurations
 // and secrets, so all of these must be ready to be answered.
-func (s *Stream) referrerNotYet(r *index.Resource, held bool) (string, bool) {
+func (s *Stream) referrerNotYet(r *index.Resource) delay {
 	for _, ref := range r.Refs {
-		target := s.snap.Resource(ref)
-		if target == nil && ref.Type == Secret {
-			continue // broken, and kept in service for those who hold an older version
-		}
-		if target == nil {
-			return "waits for " + ref.String(), false
-		}
-		t := s.subs[ref.Type]
-		if t != nil && t.holds(ref.Name, target) {
-			continue
-		}
-		if v := s.verdict(ref); v.Action == Withhold {
-			return "waits for " + ref.String(), false
-		}
-		if ref.Type == RouteConfiguration {
-			if why, coming := s.routeNotYet(target, false); why != "" {
-				return why, coming
-			}
+		if d := s.referentNotYet(ref); d.why != "" {
+			d.on = append(d.on, ref)
+			return d
 		}
 	}
-	return "", false
+	return delay{}
+}
+
+func (s *Stream) referentNotYet(ref index.ResourceKey) delay {
+	target := s.snap.Resource(ref)
+	if target == nil && ref.Type == Secret {
+		return delay{} // broken, and kept in service for those who hold an older version
+	}
+	if target == nil {
+		return delay{why: "waits for " + ref.String()}
+	}
+	if t := s.subs[ref.Type]; t != nil && t.inService(ref.Name, target) {
+		return delay{}
+	}
+	if v := s.verdict(ref); v.Action == Withhold {
+		return delay{why: "waits for " + ref.String(), missing: v.Missing}
+	}
+	if ref.Type == RouteConfiguration {
+		return s.routeNotYet(target, false)
+	}
+	return delay{}
 }
 
 // followUp: after a cluster was sent Envoy waits for its endpoints and does not
@@ -171,96 +180,6 @@ func (s *Stream) followUp(t *subscription, sent []*index.Resource) {
 		}
 	}
 }
-
-// stillUsed says why a resource that is proven absent is not removed yet.
-func (s *Stream) stillUsed(t *subscription, name string) string {
-	switch t.typeURL {
-	case Cluster:
-		return s.clusterStillUsed(name)
-	case Endpoints:
-		return s.referredTo(t.key(name), Cluster)
-	case RouteConfiguration:
-		return s.referredTo(t.key(name), ScopedRoutes, Listener)
-	case Secret:
-		return s.secretStillUsed(t.key(name))
-	default:
-		return ""
-	}
-}
-
-// secretStillUsed: a Secret that is broken has no resource, and a listener may
-// still name it for the sake of those who hold an older version.
-func (s *Stream) secretStillUsed(k index.ResourceKey) string {
-	for r := range s.snap.Resources(Listener) {
-		if slices.Contains(r.Refs, k) {
-			return "in use by " + r.String()
-		}
-	}
-	return s.referredTo(k, Listener)
-}
-
-func (s *Stream) clusterStillUsed(name string) string {
-	k := index.ResourceKey{Type: Cluster, Name: name}
-	if why := s.referredTo(k, RouteConfiguration, Listener); why != "" {
-		delete(s.leaving, name)
-		return why
-	}
-	since, ok := s.leaving[name]
-	if !ok {
-		since = s.now
-		s.leaving[name] = since
-	}
-	if due := since.Add(s.opts.RemovalGrace); s.now.Before(due) {
-		s.wakeAt(due)
-		return "grace for requests under way"
-	}
-	delete(s.leaving, name)
-	return ""
-}
-
-// referredTo says which resource of the given types, in a version that the client
-// holds or is being sent, still refers to k. No live row of the index does, since k
-// is gone; so only versions other than the current one can. Of those that the client
-// brought along the references are not known: they are taken to refer to k.
-func (s *Stream) referredTo(k index.ResourceKey, types ...string) string {
-	for _, url := range types {
-		t := s.subs[url]
-		if t == nil {
-			if s.unasked(url) {
-				return "waits for the client to ask for " + short(url)
-			}
-			continue
-		}
-		for name, h := range t.others {
-			if h.row == nil || slices.Contains(h.row.Refs, k) {
-				return "may be used by " + t.key(name).String()
-			}
-		}
-		if t.inFlight != nil && slices.ContainsFunc(t.inFlight.sent, func(r *index.Resource) bool { return slices.Contains(r.Refs, k) }) {
-			return "in use by a response under way"
-		}
-	}
-	return ""
-}
-
-// unasked: the client has not yet told what it holds of a type, and may hold
-// something: always so for listeners, else when it holds a listener.
-func (s *Stream) unasked(url string) bool {
-	due := s.started.Add(orphanWait)
-	if !s.now.Before(due) {
-		return false
-	}
-	if url != Listener {
-		l := s.subs[Listener]
-		if l != nil && l.current.count() == 0 && len(l.others) == 0 {
-			return false
-		}
-	}
-	s.wakeAt(due)
-	return true
-}
-
-func short(url string) string { return index.ResourceKey{Type: url}.String() }
 
 // Stuck gives the kinds whose frontier stays below what the client holds, with
 // the highest version held, for longer than the given time: a lagging watch, or

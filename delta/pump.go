@@ -10,6 +10,7 @@ import (
 // pump decides what is pending, type by type in the order of leaving, and makes
 // at most one response for each type that has none in flight.
 func (s *Stream) pump() []*Response {
+	s.refs, s.brokenSecrets = nil, nil
 	var out []*Response
 	for _, url := range s.urls() {
 		if t := s.subs[url]; t.inFlight == nil {
@@ -40,14 +41,25 @@ func (s *Stream) urls() []string {
 	return append(out, rest...)
 }
 
-// respond makes the next response of a type, or nil.
+// respond makes the next response of a type, or nil. While a culprit is searched
+// for, the parts of the rejected response go first.
 func (s *Stream) respond(t *subscription) *Response {
-	d := s.decide(t)
-	if len(d.send) == 0 && len(d.remove) == 0 {
-		if !s.owesEmpty(t) {
-			return nil
+	for len(t.batches) > 0 {
+		batch := t.batches[0]
+		t.batches = t.batches[1:]
+		if d := s.decide(t, batch); !d.empty() {
+			return s.emit(t, d)
 		}
-	} else if d.incomplete {
+	}
+	if t.gated {
+		return nil
+	}
+	d := s.decide(t, t.next())
+	switch {
+	case d.empty() && !s.owesEmpty(t):
+		return nil
+	case !d.empty() && t.coming > 0 && s.mustBeWhole(t):
+		t.gated = true
 		return nil
 	}
 	return s.emit(t, d)
@@ -55,37 +67,33 @@ func (s *Stream) respond(t *subscription) *Response {
 
 // decided is what one look at the pending names of a type gives.
 type decided struct {
-	names  []string // of send and remove
 	send   []*index.Resource
 	remove []index.Proof
-	// incomplete: a first response that would be a part only, and the rest is
-	// under way.
-	incomplete bool
+	urgent map[string]struct{} // those of send that are unchanged
 }
 
-func (s *Stream) decide(t *subscription) decided {
-	var d decided
-	for _, name := range t.next() {
-		s.decideOne(t, name, &d)
+// resend answers with what the client has: nothing about it has to wait.
+func (d *decided) resend(r *index.Resource) {
+	if d.urgent == nil {
+		d.urgent = map[string]struct{}{}
 	}
-	if len(t.batches) > 0 {
-		t.batches = t.batches[1:]
-		if len(d.names) == 0 && len(t.batches) > 0 {
-			return s.decide(t)
-		}
+	d.urgent[r.Name] = struct{}{}
+	d.send = append(d.send, r)
+}
+
+func (d *decided) empty() bool { return len(d.send) == 0 && len(d.remove) == 0 }
+
+func (s *Stream) decide(t *subscription, names []string) *decided {
+	d := &decided{}
+	for _, name := range names {
+		s.due = time.Time{}
+		s.decideOne(t, name, d)
 	}
 	return d
 }
 
-// next gives the names to look at, sorted: those of the first batch while a
-// culprit is searched for, else all that are pending.
+// next gives the names to look at, sorted.
 func (t *subscription) next() []string {
-	if len(t.batches) > 0 {
-		for _, name := range t.batches[0] {
-			t.want(name, always)
-		}
-		return t.batches[0]
-	}
 	names := make([]string, 0, len(t.pending))
 	for name := range t.pending {
 		names = append(names, name)
@@ -101,22 +109,23 @@ func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 	row := s.snap.Resource(t.key(name))
 	held := t.held(name, row, s.snap)
 	if held == nil && !t.owes(name, row) {
-		t.settle(name)
+		s.settle(t, name)
 		return
 	}
 	v := Decide(s.snap, t.key(name), held, s.excused)
-	if v.Action == Nothing && urge == always {
-		v.Action = Send
-	}
 	switch v.Action {
 	case Nothing:
-		t.settle(name)
+		if urge == always || t.doubtful[name] != nil {
+			d.resend(v.Resource)
+			return
+		}
+		s.settle(t, name)
 	case Send:
 		s.decideSend(t, v.Resource, held, urge, d)
 	case Remove:
 		s.decideRemove(t, name, held, v.Proof, urge, d)
 	case Withhold:
-		s.withhold(t, name, action(v.Resource), "not proven", v.Missing, urge)
+		s.withhold(t, name, action(v.Resource), delay{why: "not proven", missing: v.Missing}, urge)
 	}
 }
 
@@ -138,40 +147,59 @@ func action(r *index.Resource) string {
 }
 
 func (s *Stream) decideSend(t *subscription, r *index.Resource, held *index.Token, urge urgency, d *decided) {
-	if t.barred(r) {
-		s.withhold(t, r.Name, "send", "rejected by the client: "+t.quarantine[r.Name].message, nil, urge)
+	wait := s.sendNotYet(t, r, held != nil)
+	if wait.why != "" {
+		wait.coming = wait.coming && s.mustBeWhole(t)
+		s.withhold(t, r.Name, "send", wait, urge)
 		return
 	}
-	if held != nil && (t.typeURL == Listener || t.typeURL == RouteConfiguration) && !s.acquainted() {
-		s.withhold(t, r.Name, "send", unacquainted, nil, urge)
-		return
-	}
-	if why, coming := s.notYet(r, held != nil); why != "" {
-		s.withhold(t, r.Name, "send", why, nil, urge)
-		d.incomplete = d.incomplete || (coming && t.fresh && !t.answered && t.wildcard)
-		return
-	}
-	d.names = append(d.names, r.Name)
+	s.release(t, r.Name)
 	d.send = append(d.send, r)
 }
 
+func (s *Stream) sendNotYet(t *subscription, r *index.Resource, held bool) delay {
+	if t.barred(r) {
+		return delay{why: "rejected by the client: " + t.quarantine[r.Name].message}
+	}
+	if held && (t.typeURL == Listener || t.typeURL == RouteConfiguration) && !s.acquainted() {
+		return delay{why: unacquainted}
+	}
+	return s.notYet(r, held)
+}
+
+// mustBeWhole: the first response of a wildcard type ends a phase of Envoy's start,
+// so what is under way is waited for, though not for ever.
+func (s *Stream) mustBeWhole(t *subscription) bool {
+	if !t.fresh || t.answered || !t.wildcard {
+		return false
+	}
+	due := t.since.Add(orphanWait)
+	if !s.now.Before(due) {
+		return false
+	}
+	s.wakeAt(due)
+	return true
+}
+
 func (s *Stream) decideRemove(t *subscription, name string, held *index.Token, p index.Proof, urge urgency, d *decided) {
-	if held != nil && !s.acquainted() {
-		s.withhold(t, name, "remove", unacquainted, nil, urge)
+	if wait := s.removeNotYet(t, name, held != nil); wait.why != "" {
+		s.withhold(t, name, "remove", wait, urge)
 		return
 	}
-	if held != nil {
-		if q, ok := t.quarantine[name]; ok {
-			s.withhold(t, name, "remove", "rejected by the client: "+q.message, nil, urge)
-			return
-		}
-		if why := s.stillUsed(t, name); why != "" {
-			s.withhold(t, name, "remove", why, nil, urge)
-			return
-		}
-	}
-	d.names = append(d.names, name)
 	d.remove = append(d.remove, p)
+}
+
+func (s *Stream) removeNotYet(t *subscription, name string, held bool) delay {
+	if q, ok := t.quarantine[name]; ok {
+		return delay{why: "rejected by the client: " + q.message}
+	}
+	if !held {
+		return delay{}
+	}
+	if !s.acquainted() {
+		return delay{why: unacquainted}
+	}
+	return s.stillUsed(t, name)
 }
 
 // owesEmpty: a wildcard request must be answered even when there is nothing,
@@ -195,40 +223,30 @@ func (s *Stream) owesEmpty(t *subscription) bool {
 	return true
 }
 
-func (s *Stream) emit(t *subscription, d decided) *Response {
+func (s *Stream) emit(t *subscription, d *decided) *Response {
 	r := &Response{
 		Type: t.typeURL, Nonce: s.nextNonce(), Source: s.snap, Send: d.send, Remove: d.remove,
 		Causes: t.causes, Revised: s.snap.Revision(),
 	}
-	f := &flight{nonce: r.Nonce, sent: d.send, at: s.now}
+	f := &flight{nonce: r.Nonce, sent: d.send, urgent: d.urgent, removed: make(map[string]struct{}, len(d.remove))}
 	for _, p := range d.remove {
-		f.removed = append(f.removed, p.Key().Name)
+		f.removed[p.Key().Name] = struct{}{}
+		s.settle(t, p.Key().Name)
 	}
-	for _, name := range d.names {
-		t.settle(name)
+	for _, res := range d.send {
+		s.settle(t, res.Name)
 	}
-	t.inFlight, t.answered, t.causes = f, true, nil
+	t.inFlight, t.answered, t.causes, t.lastSent = f, true, nil, s.now
 	t.status.Responses++
 	t.status.Resources += uint64(len(d.send))
 	t.status.Removed += uint64(len(d.remove))
+	if s.refs != nil {
+		for _, res := range d.send {
+			s.refs.add(res)
+		}
+	}
 	s.followUp(t, d.send)
 	return r
-}
-
-// settle: the name is decided and nothing is owed.
-func (t *subscription) settle(name string) {
-	delete(t.pending, name)
-	delete(t.withheld, name)
-}
-
-func (s *Stream) withhold(t *subscription, name, action, why string, missing []index.Lack, urge urgency) {
-	delete(t.pending, name)
-	w := t.withheld[name]
-	if w == nil {
-		w = &Withheld{Resource: t.key(name), Since: s.now}
-		t.withheld[name] = w
-	}
-	w.Action, w.Reason, w.Missing, w.urgency = action, why, missing, urge
 }
 
 // excused: a client that holds nothing waits no longer for a kind that has kept
@@ -244,10 +262,4 @@ func (s *Stream) excused(k index.Kind) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.snap.Kinds(), func(r *index.KindRow) bool { return r.Frontier.Observed })
-}
-
-func (s *Stream) wakeAt(t time.Time) {
-	if s.wake.IsZero() || t.Before(s.wake) {
-		s.wake = t
-	}
 }

@@ -92,7 +92,7 @@ func changeLacks(s *index.Snapshot, r *index.Resource, held *index.Token) []inde
 	lacks := s.Incomplete(r.Needs(index.NeedMissing | index.NeedStrict))
 	if held.Foreign {
 		// Nothing is known about the held version: it may rest on any kind.
-		return union(lacks, s.Incomplete(s.Type(r.Type).Feeds))
+		lacks = union(lacks, s.Incomplete(s.Type(r.Type).Feeds))
 	}
 	for _, h := range held.Vector {
 		if row := s.Kind(h.Kind); row != nil && !reaches(row, r.Of(h.Kind), h) {
@@ -105,14 +105,18 @@ func changeLacks(s *index.Snapshot, r *index.Resource, held *index.Token) []inde
 // reaches: the new version is at least as new as the held one, as far as one
 // kind goes.
 func reaches(row *index.KindRow, now index.Basis, h index.Held) bool {
-	const absence = index.NeedMissing | index.NeedStrict | index.NeedMonotone
+	newEnough := now.Found && now.Version >= h.Version
 	switch {
 	case row.Frontier.Reaches(h.Version):
 		return true
-	case now.Need&absence == 0 && now.Found && now.Version >= h.Version:
+	case !now.Read && now.Need == index.NeedRemoval:
+		return true // the kind decides whether it is wanted, not what it is
+	case now.Need == 0 && newEnough:
 		return true // rests on the objects found alone, and they are new enough
-	case h.Absent && now.Need&(index.NeedMissing|index.NeedStrict) == 0:
-		return true // held has nothing of the kind, so nothing of it can be lost
+	case h.Absent && now.Need&(index.NeedMissing|index.NeedStrict) == 0 && (!now.Found || newEnough):
+		// Held has nothing of the kind, so nothing of it can be lost. What is found
+		// now and older than that was gone by then: a replica that lags.
+		return true
 	default:
 		return h.Absent && row.Complete() && !row.Frontier.Observed
 	}

@@ -35,8 +35,10 @@ func (t *subscription) snapshotStatus() TypeStatus {
 	if t.inFlight != nil {
 		st.InFlight = len(t.inFlight.sent) + len(t.inFlight.removed)
 	}
-	for _, w := range t.withheld {
-		st.Withheld = append(st.Withheld, *w)
+	for name, w := range t.withheld {
+		if _, again := t.pending[name]; !again { // else it is decided anew when its turn comes
+			st.Withheld = append(st.Withheld, *w)
+		}
 	}
 	slices.SortFunc(st.Withheld, func(a, b Withheld) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
 	for name, q := range t.quarantine {
@@ -73,7 +75,11 @@ type Withheld struct {
 	Missing  []index.Lack      `json:"missing,omitempty"`
 	Since    time.Time         `json:"since"`
 
+	// For the machine: see waiting.go.
 	urgency urgency
+	on      []index.ResourceKey
+	due     time.Time
+	coming  bool
 }
 
 // Quarantined is a resource that the client rejected.

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-
 	"github.com/holdfast-xds/holdfast/index"
 )
 
@@ -26,8 +24,18 @@ type Stream struct {
 	nonce      uint64
 	// leaving: clusters that nothing refers to any more, since when.
 	leaving map[string]time.Time
-	// wake is the earliest time at which something could change by itself.
-	wake time.Time
+
+	// What the withheld wait for; see waiting.go.
+	waiting  map[index.ResourceKey]map[index.ResourceKey]struct{} // blocker → blocked
+	awaited  map[index.Kind]index.ResourceVersion
+	timed    map[index.ResourceKey]struct{}
+	deadline time.Time // the earliest at which something could change by itself
+	due      time.Time // that of what is being decided
+	settling int       // commits since caughtUp last looked
+
+	// Made when needed, for one step.
+	refs          *references
+	brokenSecrets map[index.ResourceKey]index.ResourceKey
 }
 
 // Options of a stream.
@@ -39,10 +47,6 @@ type Options struct {
 	// was acknowledged without it.
 	RemovalGrace time.Duration
 }
-
-// orphanWait is how long the order of types waits for a client to subscribe to
-// clusters. Envoy does so first, except while a cluster warms (15 s at most).
-const orphanWait = 20 * time.Second
 
 // Response is one response to be sent.
 type Response struct {
@@ -61,6 +65,9 @@ func NewStream(snap *index.Snapshot, now time.Time, opts Options) *Stream {
 		opts: opts, snap: snap, started: now, now: now,
 		subs:    map[string]*subscription{},
 		leaving: map[string]time.Time{},
+		waiting: map[index.ResourceKey]map[index.ResourceKey]struct{}{},
+		awaited: map[index.Kind]index.ResourceVersion{},
+		timed:   map[index.ResourceKey]struct{}{},
 	}
 }
 
@@ -71,14 +78,12 @@ func (s *Stream) Revision() index.Revision { return s.snap.Revision() }
 func (s *Stream) Node() string { return s.node }
 
 // Deadline is when Tick is due; zero for never.
-func (s *Stream) Deadline() time.Time { return s.wake }
+func (s *Stream) Deadline() time.Time { return s.deadline }
 
 // Tick lets time pass.
 func (s *Stream) Tick(now time.Time) []*Response {
-	s.now, s.wake = now, time.Time{}
-	for _, t := range s.subs {
-		t.reconsider(func(*Withheld) bool { return true })
-	}
+	s.now = now
+	s.elapsed()
 	return s.pump()
 }
 
@@ -96,27 +101,44 @@ func (s *Stream) Advance(now time.Time, snap *index.Snapshot) []*Response {
 		return s.pump()
 	}
 	completeness := false
+	seen := map[index.ResourceKey]struct{}{}
 	for _, e := range entries {
 		completeness = completeness || e.Completeness
 		for _, k := range e.Changed {
-			s.changed(prev, k, e.Cause)
+			if _, again := seen[k]; !again {
+				seen[k] = struct{}{}
+				s.rebind(prev, k)
+			}
+			s.changed(k, e.Cause)
 		}
 	}
+	s.resourced(prev)
 	if completeness {
 		s.caughtUp()
-		s.released()
+		s.released(prev)
 	}
 	return s.pump()
 }
 
+// rebind moves what is recorded of a resource from its row in the previous
+// snapshot to that in the present one: once, however often it changed between.
+func (s *Stream) rebind(prev *index.Snapshot, k index.ResourceKey) {
+	if t := s.subs[k.Type]; t != nil {
+		t.rebind(k.Name, prev.Resource(k), s.snap.Resource(k), prev, s.snap)
+	}
+}
+
 // changed takes in that a resource was made, changed or buried.
-func (s *Stream) changed(prev *index.Snapshot, k index.ResourceKey, cause index.Cause) {
+func (s *Stream) changed(k index.ResourceKey, cause index.Cause) {
+	s.wake(k)
 	t := s.subs[k.Type]
 	if t == nil {
 		return
 	}
 	now := s.snap.Resource(k)
-	t.rebind(k.Name, prev.Resource(k), now, prev, s.snap)
+	if now != nil && k.Type == Cluster {
+		delete(s.leaving, k.Name)
+	}
 	if t.asked(k.Name, now) || t.holds(k.Name, now) {
 		t.want(k.Name, ifChanged)
 		t.because(cause)
@@ -128,55 +150,59 @@ func (s *Stream) compareAll(prev *index.Snapshot) {
 	for url := range s.subs {
 		for r := range prev.Resources(url) {
 			if now := s.snap.Resource(r.ResourceKey); now != r {
-				s.changed(prev, r.ResourceKey, index.Cause{})
+				s.rebind(prev, r.ResourceKey)
+				s.changed(r.ResourceKey, index.Cause{})
 			}
 		}
 		for r := range s.snap.Resources(url) {
 			if prev.Resource(r.ResourceKey) == nil {
-				s.changed(prev, r.ResourceKey, index.Cause{})
+				s.rebind(prev, r.ResourceKey)
+				s.changed(r.ResourceKey, index.Cause{})
 			}
 		}
 	}
+	s.resourced(prev)
 	s.caughtUp()
-	s.released()
+	s.released(prev)
 }
 
 // caughtUp turns what the client holds in a version of the same digest, but with
 // a later vector than ours, into the current version once our frontiers have
-// reached that vector.
+// reached that vector. It only saves memory, so a small part of the commits do it.
 func (s *Stream) caughtUp() {
+	ahead := 0
+	for _, t := range s.subs {
+		ahead += len(t.ahead)
+	}
+	if s.settling++; s.settling < ahead/64 {
+		return
+	}
+	s.settling = 0
+	for _, t := range s.subs {
+		for name := range t.ahead {
+			t.hold(name, t.others[name], s.snap.Resource(t.key(name)), s.snap)
+		}
+	}
+}
+
+// resourced: the source has another id. What the client brought along is read
+// anew; what was sent under another id has become foreign.
+func (s *Stream) resourced(prev *index.Snapshot) {
+	if prev.Source() == s.snap.Source() {
+		return
+	}
 	for _, t := range s.subs {
 		for name, h := range t.others {
-			if now := s.snap.Resource(t.key(name)); now != nil && now.Digest == h.token.Digest {
-				t.hold(name, h, now, s.snap)
+			switch {
+			case h.version != "":
+				h.token = s.snap.ParseToken(h.version)
+			case prev.Source() != "":
+				h.token = index.Token{Digest: h.token.Digest, Foreign: true}
 			}
+			t.hold(name, h, s.snap.Resource(t.key(name)), s.snap)
 		}
-	}
-}
-
-// released looks again at what was withheld for kinds that are complete by now.
-func (s *Stream) released() {
-	for _, t := range s.subs {
-		t.reconsider(func(w *Withheld) bool {
-			for _, l := range w.Missing {
-				row := s.snap.Kind(l.Kind)
-				if row != nil && row.Complete() && (!row.Frontier.Observed || row.Frontier.Version >= l.Held) {
-					return true
-				}
-			}
-			return len(w.Missing) == 0
-		})
-		if !t.answered && t.wildcard {
-			t.reconsider(func(*Withheld) bool { return true })
-		}
-	}
-}
-
-// reconsider makes withheld names pending again.
-func (t *subscription) reconsider(which func(*Withheld) bool) {
-	for name, w := range t.withheld {
-		if which(w) {
-			t.want(name, w.urgency)
+		for _, w := range t.withheld {
+			s.reconsider(w)
 		}
 	}
 }
@@ -191,98 +217,4 @@ func (t *subscription) because(c index.Cause) {
 func (s *Stream) nextNonce() string {
 	s.nonce++
 	return strconv.FormatUint(s.nonce, 10)
-}
-
-// Request takes in a message of the client: a subscription, an ACK, a NACK, or
-// several of these at once.
-func (s *Stream) Request(now time.Time, req *discoveryv3.DeltaDiscoveryRequest) []*Response {
-	s.now = now
-	if s.node == "" && req.GetNode() != nil {
-		s.node = req.GetNode().GetId()
-	}
-	t := s.subs[req.GetTypeUrl()]
-	if t == nil {
-		s.first(req)
-		return s.pump()
-	}
-	s.acknowledge(t, req)
-	s.resubscribe(t, req)
-	return s.pump()
-}
-
-// first is a type's first request on the stream. Spec, "Resource state on
-// reconnect": initial_resource_versions lists what the client holds; only then.
-func (s *Stream) first(req *discoveryv3.DeltaDiscoveryRequest) {
-	t := newSubscription(req.GetTypeUrl())
-	s.subs[t.typeURL] = t
-	s.introduced = s.now
-	t.fresh = len(req.GetInitialResourceVersions()) == 0
-	names := req.GetResourceNamesSubscribe()
-	t.wildcard = len(names) == 0 && wildcardByDefault(t.typeURL)
-	for _, name := range names {
-		if name == "*" {
-			t.wildcard = true
-			continue
-		}
-		t.subscribe(name, s.snap.Resource(t.key(name)))
-		t.want(name, ifChanged)
-	}
-	for name, version := range req.GetInitialResourceVersions() {
-		token := s.snap.ParseToken(version)
-		row := s.snap.Resource(t.key(name))
-		t.hold(name, holding{token: token}, row, s.snap)
-		t.want(name, ifChanged)
-	}
-	if t.wildcard {
-		for r := range s.snap.Resources(t.typeURL) {
-			if !t.current.has(r.Ordinal) {
-				t.want(r.Name, ifChanged)
-			}
-		}
-	}
-}
-
-// resubscribe takes in the names of a later request. Spec: a name that is
-// subscribed again must be answered, even when unchanged.
-func (s *Stream) resubscribe(t *subscription, req *discoveryv3.DeltaDiscoveryRequest) {
-	for _, name := range req.GetResourceNamesUnsubscribe() {
-		if name == "*" {
-			s.endWildcard(t)
-			continue
-		}
-		t.forget(name, s.snap.Resource(t.key(name)))
-		if t.wildcard {
-			t.want(name, always) // Spec: still matched by the wildcard, so answered
-		}
-	}
-	for _, name := range req.GetResourceNamesSubscribe() {
-		if name == "*" {
-			s.startWildcard(t)
-			continue
-		}
-		t.subscribe(name, s.snap.Resource(t.key(name)))
-		t.want(name, always)
-	}
-}
-
-func (s *Stream) startWildcard(t *subscription) {
-	t.wildcard, t.answered = true, false
-	for r := range s.snap.Resources(t.typeURL) {
-		t.want(r.Name, ifChanged)
-	}
-}
-
-// endWildcard forgets everything that is not asked for by name.
-func (s *Stream) endWildcard(t *subscription) {
-	t.wildcard = false
-	for r := range s.snap.Resources(t.typeURL) {
-		if !t.known.has(r.Ordinal) {
-			t.forget(r.Name, r)
-		}
-	}
-	for name := range t.others {
-		if !t.asked(name, s.snap.Resource(t.key(name))) {
-			t.forget(name, nil)
-		}
-	}
 }

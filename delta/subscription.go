@@ -19,6 +19,10 @@ type subscription struct {
 	// What the client holds, moved by ACKs alone.
 	current bitset             // ordinals of which the client holds the current digest
 	others  map[string]holding // everything else that it holds
+	// ahead are those of others that have the current digest and a later vector.
+	ahead map[string]struct{}
+	// doubtful names were in rejected responses, of which Envoy applies a part.
+	doubtful map[string]*doubt
 
 	// Still to be decided: names that changed, with what must be answered even if
 	// unchanged.
@@ -31,10 +35,15 @@ type subscription struct {
 	batches [][]string
 
 	inFlight *flight
+	since    time.Time // when the client first asked for the type
+	lastSent time.Time
 	answered bool // a response was sent on this stream
 	fresh    bool // the client held nothing of this type when it subscribed
-	causes   []index.Cause
-	status   TypeStatus
+	// The first response waits for what is under way: that many of the withheld.
+	coming int
+	gated  bool
+	causes []index.Cause
+	status TypeStatus
 }
 
 // urgency of a pending name.
@@ -49,8 +58,9 @@ const (
 
 // holding is a version that the client holds and that is not the current one.
 type holding struct {
-	token index.Token
-	row   *index.Resource // nil when it comes from initial_resource_versions
+	token   index.Token
+	version string          // as the client gave it in initial_resource_versions
+	row     *index.Resource // as we sent it
 }
 
 type quarantined struct {
@@ -59,19 +69,13 @@ type quarantined struct {
 	message string
 }
 
-// flight is a response that was sent and not yet answered.
-type flight struct {
-	nonce   string
-	sent    []*index.Resource
-	removed []string
-	at      time.Time
-}
-
 func newSubscription(typeURL string) *subscription {
 	return &subscription{
 		typeURL:    typeURL,
 		unknown:    map[string]struct{}{},
 		others:     map[string]holding{},
+		ahead:      map[string]struct{}{},
+		doubtful:   map[string]*doubt{},
 		pending:    map[string]urgency{},
 		withheld:   map[string]*Withheld{},
 		quarantine: map[string]quarantined{},
@@ -122,35 +126,24 @@ func (t *subscription) subscribe(name string, row *index.Resource) {
 	t.unknown[name] = struct{}{}
 }
 
-// forget drops the name from what is asked for and from what is held.
-func (t *subscription) forget(name string, row *index.Resource) {
-	delete(t.unknown, name)
-	if row != nil {
-		t.known.clear(row.Ordinal)
-	}
-	if t.wildcard {
-		return
-	}
-	delete(t.others, name)
-	delete(t.pending, name)
-	delete(t.withheld, name)
-	if row != nil {
-		t.current.clear(row.Ordinal)
-	}
-}
-
 // hold records that the client holds a version of a resource: the row that was
 // sent, or a token alone. It is the current one when the digest is the same and
 // our view is at least as new as the one that it was made from: a replica that
 // lags may have the same body now and go through another one yet.
 func (t *subscription) hold(name string, h holding, now *index.Resource, s *index.Snapshot) {
-	if now != nil && now.Digest == h.token.Digest && !h.token.Formless && covers(s, now, &h.token) {
+	same := now != nil && now.Digest == h.token.Digest && !h.token.Formless
+	if same && covers(s, now, &h.token) {
+		t.drop(name, now)
 		t.current.set(now.Ordinal)
-		delete(t.others, name)
 		return
 	}
 	if now != nil {
 		t.current.clear(now.Ordinal)
+	}
+	if same {
+		t.ahead[name] = struct{}{}
+	} else {
+		delete(t.ahead, name)
 	}
 	t.others[name] = h
 }
@@ -163,7 +156,11 @@ func covers(s *index.Snapshot, now *index.Resource, held *index.Token) bool {
 		if row == nil || row.Frontier.Reaches(h.Version) {
 			continue
 		}
-		if b := now.Of(h.Kind); !b.Known || b.Version < h.Version {
+		b := now.Of(h.Kind)
+		if h.Absent && h.Version == 0 && b.Need != 0 {
+			continue // not complete then, and needed now as well
+		}
+		if !b.Known || b.Version < h.Version {
 			return false
 		}
 	}
@@ -173,24 +170,43 @@ func covers(s *index.Snapshot, now *index.Resource, held *index.Token) bool {
 // drop records that the client holds nothing of a resource.
 func (t *subscription) drop(name string, now *index.Resource) {
 	delete(t.others, name)
+	delete(t.ahead, name)
 	if now != nil {
 		t.current.clear(now.Ordinal)
 	}
 }
 
-func (t *subscription) want(name string, u urgency) { t.pending[name] = max(t.pending[name], u) }
+// want makes a name pending. What was withheld of a first response that must be
+// whole may be free now.
+func (t *subscription) want(name string, u urgency) {
+	t.pending[name] = max(t.pending[name], u)
+	if t.gated && t.withheld[name] != nil {
+		t.gated = false
+	}
+}
 
-// inTransit reports whether the name is part of the response in flight.
-func (t *subscription) inTransit(name string) bool {
+// inService: the client holds a version and was not told to drop it.
+func (t *subscription) inService(name string, row *index.Resource) bool {
+	if q := t.doubtful[name]; q != nil && q.removed {
+		return false
+	}
+	return t.holds(name, row) && !t.beingRemoved(name)
+}
+
+// underway: the client will get the resource without anything else having to move.
+func (t *subscription) underway(name string, row *index.Resource) bool {
+	_, stopped := t.withheld[name]
+	return !stopped && t.asked(name, row)
+}
+
+// beingRemoved reports whether the response in flight takes the name away: what
+// the client holds of it is good for nothing, even if the name is back by now.
+func (t *subscription) beingRemoved(name string) bool {
 	if t.inFlight == nil {
 		return false
 	}
-	for _, r := range t.inFlight.sent {
-		if r.Name == name {
-			return true
-		}
-	}
-	return false
+	_, removed := t.inFlight.removed[name]
+	return removed
 }
 
 // rebind moves what was recorded under the old row to the new one when a
