@@ -1,0 +1,118 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-xds/holdfast/benchmarks/report"
+	"github.com/holdfast-xds/holdfast/benchmarks/workload"
+)
+
+// The scenarios, by the names that people choose them by.
+const (
+	Start   = "start"
+	Restart = "restart"
+	Edit    = "edit"
+	Churn   = "churn"
+	FanOut  = "fan-out"
+	Peers   = "peers"
+)
+
+// Scenarios lists them in the order in which they run.
+var Scenarios = []string{Start, Edit, Churn, Restart, FanOut, Peers}
+
+// Step is one size and what is measured there.
+type Step struct {
+	Hosts     int
+	Scenarios []string
+	Clients   []int // of fan-out
+}
+
+// Plan is what a run measures.
+type Plan []Step
+
+// Quick takes some 15 minutes on 2 cores; Full has all sizes.
+var (
+	Quick = Plan{
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn}},
+		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100}},
+		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+	}
+	Full = Plan{
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Peers}},
+		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 30_000, Scenarios: []string{Start, Edit, Churn, Restart}},
+		{Hosts: 100_000, Scenarios: []string{Start, Edit, Churn, Restart}},
+	}
+)
+
+// Only gives the plan with other sizes, or with some of the scenarios alone;
+// empty leaves either as it is.
+func (p Plan) Only(sizes []int, scenarios []string) Plan {
+	out := p
+	if len(sizes) > 0 {
+		out = nil
+		for _, n := range sizes {
+			out = append(out, Step{Hosts: n, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}})
+		}
+	}
+	out = slices.Clone(out)
+	for i := range out {
+		if len(scenarios) > 0 {
+			out[i].Scenarios = slices.DeleteFunc(slices.Clone(out[i].Scenarios), func(s string) bool { return !slices.Contains(scenarios, s) })
+		}
+	}
+	return slices.DeleteFunc(out, func(s Step) bool { return len(s.Scenarios) == 0 })
+}
+
+// Run measures a plan.
+func Run(ctx context.Context, c Config, run *report.Run, p Plan) error {
+	for _, s := range p {
+		if err := c.step(ctx, run, s); err != nil {
+			return fmt.Errorf("%d hosts: %w", s.Hosts, err)
+		}
+	}
+	return nil
+}
+
+func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
+	c.Log("%d hosts: filling the synthetic API server", s.Hosts)
+	r, err := newRig(ctx, c, run, s.Hosts, workload.Anywhere())
+	if err != nil {
+		return err
+	}
+	err = r.scenarios(ctx, s)
+	return errors.Join(err, r.close())
+}
+
+// scenarios runs what the step names. All but the peers need the start.
+func (r *rig) scenarios(ctx context.Context, s Step) error {
+	has := func(name string) bool { return slices.Contains(s.Scenarios, name) }
+	if has(Start) {
+		if err := r.floor(ctx); err != nil {
+			return fmt.Errorf("informers: %w", err)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"", r.firstStart},
+		{Edit, r.edits},
+		{Churn, r.churn},
+		{Restart, r.restarts},
+		{FanOut, func(ctx context.Context) error { return r.fanOut(ctx, s.Clients) }},
+		{Peers, r.peers},
+	} {
+		if x.name != "" && !has(x.name) {
+			continue
+		}
+		if err := x.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	return nil
+}
