@@ -14,6 +14,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -73,7 +75,8 @@ func (b *Backend) listen(at netip.AddrPort, certificate *tls.Certificate) error 
 		return err
 	}
 	b.addrs = append(b.addrs, l.Addr().(*net.TCPAddr).AddrPort())
-	s := &http.Server{Handler: b, Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
+	quiet := log.New(io.Discard, "", 0) // what clients do wrong, they report themselves
+	s := &http.Server{Handler: b, Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute, ErrorLog: quiet}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,82 +34,68 @@ type Holdings map[Kind]map[string]string
 
 // Holdings asks Envoy for all that it holds.
 func (e *Envoy) Holdings(ctx context.Context) (Holdings, error) {
-	raw, err := e.get(ctx, "/config_dump?include_eds")
-	if err != nil {
-		return nil, err
-	}
-	var d dump
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return nil, fmt.Errorf("envoy config_dump: %w", err)
-	}
 	h := Holdings{}
 	for _, k := range Kinds {
 		h[k] = map[string]string{}
-	}
-	for i := range d.Configs {
-		d.Configs[i].into(h)
+		d, err := e.dump(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for i := range d {
+			d[i].into(h[k])
+		}
 	}
 	return h, nil
 }
 
-// dump is what is needed of a config_dump. Its sections have disjoint fields,
-// so one struct reads them all.
-type dump struct{ Configs []section }
-
-type section struct {
-	Clusters []struct {
-		stamp
-		Cluster struct{ Name string }
-	} `json:"dynamic_active_clusters"`
-	Endpoints []struct {
-		stamp
-		Endpoint struct {
-			Name string `json:"cluster_name"`
-		} `json:"endpoint_config"`
-	} `json:"dynamic_endpoint_configs"`
-	Listeners []struct {
-		Name   string
-		Active stamp `json:"active_state"`
-	} `json:"dynamic_listeners"`
-	Routes []struct {
-		stamp
-		Route struct{ Name string } `json:"route_config"`
-	} `json:"dynamic_route_configs"`
-	Scopes []struct {
-		Scopes []struct{ Name string } `json:"scoped_route_configs"`
-	} `json:"dynamic_scoped_route_configs"`
-	Secrets []struct {
-		stamp
-		Name string
-	} `json:"dynamic_active_secrets"`
+// queries ask for names and times only: a whole dump of a large Envoy costs it
+// 25 MB of memory for good.
+var queries = map[Kind]string{
+	Clusters:  "resource=dynamic_active_clusters&mask=cluster.name,last_updated",
+	Endpoints: "include_eds&resource=dynamic_endpoint_configs&mask=endpoint_config.cluster_name",
+	Listeners: "resource=dynamic_listeners&mask=name,active_state.last_updated",
+	Routes:    "resource=dynamic_route_configs&mask=route_config.name,last_updated",
+	Scopes:    "resource=dynamic_scoped_route_configs&mask=scoped_route_configs",
+	Secrets:   "resource=dynamic_active_secrets&mask=name,last_updated",
 }
 
-type stamp struct {
+func (e *Envoy) dump(ctx context.Context, k Kind) ([]entry, error) {
+	raw, err := e.get(ctx, "/config_dump?"+queries[k])
+	if err != nil {
+		return nil, err
+	}
+	var answer struct{ Configs []entry }
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, fmt.Errorf("envoy config_dump of %s: %w", k, err)
+	}
+	return answer.Configs, nil
+}
+
+// entry is one of a config_dump's. The kinds have disjoint fields, so one struct
+// reads them all. Envoy tells no time for endpoints and scopes.
+type entry struct {
+	Name    string // of a listener or secret
 	Updated string `json:"last_updated"`
-	Version string `json:"version_info"`
+	Cluster struct{ Name string }
+	Route   struct{ Name string } `json:"route_config"`
+	Active  struct {
+		Updated string `json:"last_updated"`
+	} `json:"active_state"` // of a listener
+	Endpoint struct {
+		Name string `json:"cluster_name"`
+	} `json:"endpoint_config"`
+	Scopes []struct{ Name string } `json:"scoped_route_configs"`
 }
 
-func (s *section) into(h Holdings) {
-	for _, c := range s.Clusters {
-		h[Clusters][c.Cluster.Name] = c.Updated
-	}
-	for _, e := range s.Endpoints {
-		h[Endpoints][e.Endpoint.Name] = e.Updated
-	}
-	for _, l := range s.Listeners {
-		h[Listeners][l.Name] = l.Active.Updated
-	}
-	for _, r := range s.Routes {
-		h[Routes][r.Route.Name] = r.Updated
-	}
-	for _, group := range s.Scopes {
-		for _, x := range group.Scopes {
-			h[Scopes][x.Name] = "" // Envoy keeps no time for a scope
+func (e *entry) into(names map[string]string) {
+	if e.Scopes != nil {
+		for _, s := range e.Scopes {
+			names[s.Name] = ""
 		}
+		return
 	}
-	for _, x := range s.Secrets {
-		h[Secrets][x.Name] = x.Updated
-	}
+	name := cmp.Or(e.Name, e.Cluster.Name, e.Route.Name, e.Endpoint.Name)
+	names[name] = cmp.Or(e.Updated, e.Active.Updated)
 }
 
 // Lost gives the names of a kind that were held before and are no longer.

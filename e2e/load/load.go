@@ -12,6 +12,7 @@ package load
 import (
 	"context"
 	"crypto/x509"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -40,6 +41,8 @@ type Config struct {
 	Rate float64
 	// Requests ends the run after so many; 0 is no end.
 	Requests int64
+	// Once asks each target once, instead of random ones without an end.
+	Once bool
 	// FreshPercent of the requests use a connection of their own.
 	FreshPercent int
 	// Timeout of one request.
@@ -101,8 +104,12 @@ func (w *worker) loop(ctx context.Context) {
 		defer t.Stop()
 		pace = t.C
 	}
-	for ctx.Err() == nil && w.allowed() {
-		target, fresh := w.choose()
+	for ctx.Err() == nil {
+		n := w.run.sent.Add(1)
+		if n > w.run.limit() {
+			return
+		}
+		target, fresh := w.choose(n)
 		began := time.Now()
 		o := w.send(ctx, target, fresh)
 		if ctx.Err() != nil {
@@ -118,15 +125,24 @@ func (w *worker) loop(ctx context.Context) {
 	}
 }
 
-func (w *worker) allowed() bool {
-	limit := w.run.config.Requests
-	return limit == 0 || w.run.sent.Add(1) <= limit
+func (r *Run) limit() int64 {
+	switch {
+	case r.config.Once:
+		return int64(len(r.config.Targets))
+	case r.config.Requests > 0:
+		return r.config.Requests
+	}
+	return math.MaxInt64
 }
 
-// choose picks a target. A kept TLS connection stays with its host, as a
-// browser's would.
-func (w *worker) choose() (target *Target, fresh bool) {
+// choose picks the target of request number n. A kept TLS connection stays with
+// its host, as a browser's would.
+func (w *worker) choose(n int64) (target *Target, fresh bool) {
 	c := &w.run.config
+	if c.Once {
+		target = &c.Targets[n-1]
+		return target, target.TLS
+	}
 	fresh = w.random.IntN(100) < c.FreshPercent
 	target = &c.Targets[w.random.IntN(len(c.Targets))]
 	if target.TLS && !fresh && w.secure != nil {

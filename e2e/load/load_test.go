@@ -3,10 +3,12 @@ package load
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +57,23 @@ func TestCountsByOutcome(t *testing.T) {
 	}
 	if r.P50 <= 0 || r.P99 < r.P50 || r.Max < r.P99/2 {
 		t.Errorf("latencies %v %v %v", r.P50, r.P99, r.Max)
+	}
+}
+
+func TestOnceAsksEachTargetOnce(t *testing.T) {
+	var asked sync.Map
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, again := asked.LoadOrStore(r.Host, true); again {
+			t.Errorf("%s was asked twice", r.Host)
+		}
+	}))
+	defer s.Close()
+	c := Config{HTTP: netip.MustParseAddrPort(s.Listener.Addr().String()), Concurrency: 4, Once: true}
+	for i := range 100 {
+		c.Targets = append(c.Targets, Target{Host: fmt.Sprint("host-", i), Path: "/"})
+	}
+	if r := Start(t.Context(), c).Wait(); r.Requests != 100 || r.Failed != 0 {
+		t.Errorf("%v", r)
 	}
 }
 

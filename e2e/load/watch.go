@@ -16,7 +16,11 @@ type Phase struct {
 	Detail  string // of its first answer, when it is not the wanted one
 }
 
-// Watch asks for one target without a pause and keeps the sequence of outcomes,
+// watchRate is how often a Watch asks, per second, unless its configuration
+// says otherwise: often enough to see a gap of milliseconds.
+const watchRate = 500
+
+// Watch asks for one target again and again and keeps the sequence of outcomes,
 // for questions like "did it ever say 503 between 404 and 200".
 type Watch struct {
 	cancel context.CancelFunc
@@ -31,20 +35,31 @@ func StartWatch(ctx context.Context, c Config, t Target) *Watch {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
+	if c.Rate == 0 {
+		c.Rate = watchRate
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Watch{cancel: cancel}
-	w.done.Go(func() {
-		for ctx.Err() == nil {
-			var slot *conn
-			began := time.Now()
-			o := exchange(ctx, &c, &t, &slot)
-			closeConn(&slot)
-			if ctx.Err() == nil {
-				w.add(began, o)
-			}
-		}
-	})
+	w.done.Go(func() { w.loop(ctx, &c, &t) })
 	return w
+}
+
+func (w *Watch) loop(ctx context.Context, c *Config, t *Target) {
+	pace := time.NewTicker(time.Duration(float64(time.Second) / c.Rate))
+	defer pace.Stop()
+	for ctx.Err() == nil {
+		var slot *conn
+		began := time.Now()
+		o := exchange(ctx, c, t, &slot)
+		closeConn(&slot)
+		if ctx.Err() == nil {
+			w.add(began, o)
+		}
+		select {
+		case <-ctx.Done():
+		case <-pace.C:
+		}
+	}
 }
 
 func (w *Watch) add(began time.Time, o outcome) {

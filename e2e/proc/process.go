@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,11 +23,10 @@ type Process struct {
 	group   *Group
 	command *exec.Cmd
 	ended   chan struct{}
-	err     error // how it ended; read after ended
 }
 
 func (p *Process) wait() {
-	p.err = p.command.Wait()
+	_ = p.command.Wait() // how it ended is in ProcessState
 	p.group.forget(p)
 	close(p.ended)
 }
@@ -37,21 +37,17 @@ func (p *Process) PID() int { return p.command.Process.Pid }
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Running gives an error with the end of the log when the process has ended.
+// ErrEnded says that a process has ended. Until does not wait any longer then.
+var ErrEnded = errors.New("process ended")
+
+// Running gives an ErrEnded with the end of the log when the process has ended.
 func (p *Process) Running() error {
 	select {
 	case <-p.ended:
-		return fmt.Errorf("%s ended (%w); the end of %s:\n%s", p.Name, orOK(p.err), p.Log, p.Tail(20))
+		return fmt.Errorf("%s: %w (%s); the end of %s:\n%s", p.Name, ErrEnded, p.command.ProcessState, p.Log, p.Tail(20))
 	default:
 		return nil
 	}
-}
-
-func orOK(err error) error {
-	if err == nil {
-		return fmt.Errorf("exit status 0")
-	}
-	return err
 }
 
 // Kill ends the process's group by SIGKILL and waits for its end.

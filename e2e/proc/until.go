@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -19,6 +20,8 @@ func Until(ctx context.Context, what string, limit time.Duration, condition func
 	for {
 		if err := condition(ctx); err == nil {
 			return nil
+		} else if errors.Is(err, ErrEnded) {
+			return fmt.Errorf("%s: %w", what, err)
 		} else if ctx.Err() == nil || last == nil {
 			last = err
 		}

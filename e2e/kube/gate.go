@@ -1,0 +1,212 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Gate is a proxy in front of an API server that misbehaves on demand, for one
+// resource at a time: the rest passes unchanged. It speaks plain HTTP.
+//
+// A "read" is a list, or a watch that begins with one (sendInitialEvents).
+type Gate struct {
+	server  *http.Server
+	address string
+	proxy   *httputil.ReverseProxy
+	serving sync.WaitGroup
+
+	mu     sync.Mutex
+	faults map[string]*fault // by resource, plural
+	reads  map[string]int
+	// running requests' ends, by resource.
+	running map[string]map[*call]context.CancelFunc
+}
+
+type call struct{ watch bool }
+
+// fault is what a resource suffers. Immutable but for the closing of release.
+type fault struct {
+	release  chan struct{} // reads wait until it is closed, if not nil
+	status   int           // all its requests get this status, if not 0
+	cutAfter int64         // responses to reads end after so many bytes, if not 0
+}
+
+// OpenGate starts a Gate in front of a cluster.
+func OpenGate(k *Cluster) (*Gate, error) {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{
+		address: "http://" + l.Addr().String(), faults: map[string]*fault{}, reads: map[string]int{},
+		running: map[string]map[*call]context.CancelFunc{},
+	}
+	quiet := log.New(io.Discard, "", 0) // cut responses are no news
+	g.proxy = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "https", Host: k.Address.String()}) },
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true},
+		FlushInterval: -1, // each watch event at once
+		ErrorLog:      quiet,
+	}
+	g.server = &http.Server{Handler: g, ErrorLog: quiet}
+	g.serving.Go(func() { _ = g.server.Serve(l) }) // ends by Close alone
+	return g, nil
+}
+
+// Address is the Gate's URL.
+func (g *Gate) Address() string { return g.address }
+
+// Close ends the Gate and all that passes through it.
+func (g *Gate) Close() error {
+	err := g.server.Close()
+	g.serving.Wait()
+	return err
+}
+
+// Hold makes reads of a resource wait until Pass.
+func (g *Gate) Hold(resource string) { g.set(resource, &fault{release: make(chan struct{})}) }
+
+// Refuse answers all requests for a resource with a status.
+func (g *Gate) Refuse(resource string, status int) { g.set(resource, &fault{status: status}) }
+
+// CutAfter breaks the connection of each read after so many bytes of its answer.
+func (g *Gate) CutAfter(resource string, bytes int64) { g.set(resource, &fault{cutAfter: bytes}) }
+
+// Pass ends a resource's fault.
+func (g *Gate) Pass(resource string) { g.set(resource, nil) }
+
+// PassAll ends all faults.
+func (g *Gate) PassAll() {
+	g.mu.Lock()
+	faulty := slices.Collect(maps.Keys(g.faults))
+	g.mu.Unlock()
+	for _, resource := range faulty {
+		g.Pass(resource)
+	}
+}
+
+func (g *Gate) set(resource string, f *fault) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if old := g.faults[resource]; old != nil && old.release != nil {
+		close(old.release)
+	}
+	if f == nil {
+		delete(g.faults, resource)
+		return
+	}
+	g.faults[resource] = f
+}
+
+// DropWatches breaks the watches of a resource that run now.
+func (g *Gate) DropWatches(resource string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c, cancel := range g.running[resource] {
+		if c.watch {
+			cancel()
+		}
+	}
+}
+
+// Reads counts the reads of a resource that were asked for.
+func (g *Gate) Reads(resource string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reads[resource]
+}
+
+// ServeHTTP passes a request on, or does what its resource suffers.
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	resource := resourceOf(r.URL.Path)
+	query := r.URL.Query()
+	watch := query.Get("watch") == "true" || query.Get("watch") == "1"
+	read := !watch || query.Get("sendInitialEvents") == "true"
+	f, ctx, done := g.begin(r.Context(), resource, watch, read)
+	defer done()
+	switch {
+	case f == nil:
+	case f.status != 0:
+		http.Error(w, "refused by the test", f.status)
+		return
+	case f.release != nil && read:
+		select {
+		case <-f.release:
+		case <-ctx.Done():
+			panic(http.ErrAbortHandler)
+		}
+	case f.cutAfter > 0 && read:
+		w = &cutter{ResponseWriter: w, left: f.cutAfter}
+	}
+	g.proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+func (g *Gate) begin(ctx context.Context, resource string, watch, read bool) (*fault, context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &call{watch: watch}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if read {
+		g.reads[resource]++
+	}
+	if g.running[resource] == nil {
+		g.running[resource] = map[*call]context.CancelFunc{}
+	}
+	g.running[resource][c] = cancel
+	return g.faults[resource], ctx, func() {
+		cancel()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.running[resource], c)
+	}
+}
+
+// resourceOf gives the plural in a collection's path, or "".
+//
+//	/api/v1/services
+//	/apis/discovery.k8s.io/v1/namespaces/a/endpointslices
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return ""
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	return parts[0]
+}
+
+// cutter aborts the response when enough was written.
+type cutter struct {
+	http.ResponseWriter
+	left int64
+}
+
+// Unwrap lets the proxy flush through.
+func (c *cutter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *cutter) Write(p []byte) (int, error) {
+	if int64(len(p)) > c.left {
+		_, _ = c.ResponseWriter.Write(p[:c.left])
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	c.left -= int64(len(p))
+	return c.ResponseWriter.Write(p)
+}
