@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"translate":       {"index", "kinds"},
 	"delta":           {"index"},
 	"delta/ads":       {"delta", "index", "tracing"},
-	"admin":           {"delta", "index", "translate", "tracing"},
+	"admin":           {"delta", "index", "kinds", "translate", "tracing"},
 	"cmd/holdfast":    {"admin", "delta", "delta/ads", "index", "k8swatch", "kinds", "tracing", "translate"},
 }
 

@@ -1,36 +1,16 @@
 package admin
 
-import (
-	"sync"
+import "github.com/holdfast-xds/holdfast/index"
 
-	"github.com/holdfast-xds/holdfast/index"
-)
+// resourceCounts gives the numbers of resources that a snapshot has.
+type resourceCounts struct{}
 
-// resourceCounts counts resources, once for each revision: a page, a scrape and
-// a status of the same revision count together.
-type resourceCounts struct {
-	mu       sync.Mutex
-	revision index.Revision
-	counts   []TypeCount
-}
-
-func (c *resourceCounts) of(snap *index.Snapshot, types []index.TypeSpec) []TypeCount {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counts != nil && c.revision == snap.Revision() {
-		return c.counts
-	}
-	counts := make([]TypeCount, 0, len(types))
+func (resourceCounts) of(snap *index.Snapshot, types []index.TypeSpec) []TypeCount {
+	out := make([]TypeCount, 0, len(types))
 	for _, t := range types {
 		n := TypeCount{Type: t.URL}
-		for range snap.Resources(t.URL) {
-			n.Resources++
-		}
-		for range snap.Tombstones(t.URL) {
-			n.Tombstones++
-		}
-		counts = append(counts, n)
+		n.Resources, n.Tombstones = snap.Count(t.URL)
+		out = append(out, n)
 	}
-	c.revision, c.counts = snap.Revision(), counts
-	return counts
+	return out
 }

@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/delta"
@@ -18,7 +17,9 @@ type Status struct {
 	// Source is the id of the cluster or folder, as it is in version tokens.
 	Source string `json:"source"`
 	// Serving: Envoys can connect. Complete: every kind is.
-	Serving   bool        `json:"serving"`
+	Serving bool `json:"serving"`
+	// Attention is what a person must know at first sight, the worst first.
+	Attention []Finding   `json:"attention"`
 	Complete  bool        `json:"complete"`
 	Kinds     []Kind      `json:"kinds"`
 	Resources []TypeCount `json:"resources"`
@@ -27,7 +28,11 @@ type Status struct {
 	// counts them all.
 	Streams  []delta.StreamStatus `json:"streams"`
 	Withheld []Withheld           `json:"withheld"`
-	Problems []index.Problem      `json:"problems"`
+	// Problems are the first maxProblems of ProblemCount.
+	Problems     []index.Problem `json:"problems"`
+	ProblemCount int             `json:"problemCount"`
+
+	errors int // of the problems
 }
 
 // Kind is a watched kind.
@@ -66,38 +71,50 @@ type Withheld struct {
 	Envoys    int      `json:"envoys"`
 	// Since is when the first of them was withheld.
 	Since time.Time `json:"since"`
+	// Example is what to ask explain for.
+	Example string `json:"example"`
 }
 
 const (
 	maxWithheld = 100 // listed for one type of one stream
 	maxNames    = 10  // listed for one reason
+	maxProblems = 500
 )
 
 // Status describes the present moment.
-func (s *Server) Status() Status { return s.view(maxWithheld) }
-
-// view lists at most the given number of withheld resources for one type of one
-// stream.
-func (s *Server) view(withheld int) Status {
+func (s *Server) Status() Status {
 	snap := s.o.Index.Snapshot()
-	streams := s.streams.read()
+	streams := s.o.Streams()
 	st := Status{
 		Version: s.o.Version, Revision: snap.Revision(), Source: snap.Source(),
 		Serving: s.o.Serving(), Complete: true,
 		Resources: s.counts.of(snap, s.o.Types),
 		Streams:   make([]delta.StreamStatus, 0, len(streams)),
 		Withheld:  sumWithheld(streams),
-		Problems:  append([]index.Problem{}, snap.Problems()...),
 	}
+	st.problems(snap.Problems())
 	for _, row := range snap.Kinds() {
 		k := viewKind(row)
 		st.Kinds = append(st.Kinds, k)
 		st.Complete = st.Complete && k.Complete
 	}
 	for _, x := range streams {
-		st.Streams = append(st.Streams, presentable(x, withheld))
+		st.Streams = append(st.Streams, presentable(x))
 	}
+	st.Attention = orEmpty(s.attention(&st))
 	return st
+}
+
+// problems takes in the problems, the errors first.
+func (st *Status) problems(all []index.Problem) {
+	st.ProblemCount = len(all)
+	slices.SortStableFunc(all, func(a, b index.Problem) int { return levelOf(a.Severity).rank() - levelOf(b.Severity).rank() })
+	for _, p := range all {
+		if p.Severity == index.Error {
+			st.errors++
+		}
+	}
+	st.Problems = orEmpty(all[:min(len(all), maxProblems)])
 }
 
 func viewKind(row *index.KindRow) Kind {
@@ -111,29 +128,14 @@ func viewKind(row *index.KindRow) Kind {
 	return k
 }
 
-// presentable gives a stream's status without what is too long, or secret.
-func presentable(x delta.StreamStatus, withheld int) delta.StreamStatus {
+// presentable gives a stream's status without what is too long.
+func presentable(x delta.StreamStatus) delta.StreamStatus {
 	x.Types = slices.Clone(x.Types)
 	for i := range x.Types {
 		t := &x.Types[i]
-		t.Withheld = t.Withheld[:min(withheld, len(t.Withheld))]
-		t.Quarantined = slices.Clone(t.Quarantined)
-		for j := range t.Quarantined {
-			t.Quarantined[j].Message = withoutKeys(t.Quarantined[j].Message)
-		}
+		t.Withheld = t.Withheld[:min(maxWithheld, len(t.Withheld))]
 	}
 	return x
-}
-
-// withoutKeys cuts an Envoy's message where it begins to quote a private key:
-// a rejection may contain the whole resource.
-func withoutKeys(message string) string {
-	for _, sign := range []string{"private_key", "PRIVATE KEY"} {
-		if i := strings.Index(message, sign); i >= 0 {
-			message = message[:i] + "… (not shown: a private key)"
-		}
-	}
-	return message
 }
 
 // sumWithheld groups what the streams withhold, the biggest group first.
@@ -142,9 +144,9 @@ func sumWithheld(streams []delta.StreamStatus) []Withheld {
 	for _, s := range streams {
 		for _, t := range s.Types {
 			for _, w := range t.Withheld {
-				k := groupKey(w)
+				k := groupKey(&w)
 				if groups[k] == nil {
-					groups[k] = newWithheldGroup(w)
+					groups[k] = newWithheldGroup(&w)
 				}
 				groups[k].add(s.ID, w)
 			}
@@ -167,17 +169,17 @@ type withheldGroup struct {
 	streams map[uint64]struct{}
 }
 
-func groupKey(w delta.Withheld) string {
-	key := w.Resource.Type + "\n" + w.Action + "\n" + w.Reason
+func groupKey(w *delta.Withheld) string {
+	key := w.Resource.Type + "\n" + w.Action + "\n" + w.Class()
 	for _, l := range w.Missing {
 		key += "\n" + string(l.Kind)
 	}
 	return key
 }
 
-func newWithheldGroup(w delta.Withheld) *withheldGroup {
+func newWithheldGroup(w *delta.Withheld) *withheldGroup {
 	return &withheldGroup{
-		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Reason, Since: w.Since, Missing: slices.Clone(w.Missing)},
+		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Class(), Since: w.Since, Missing: slices.Clone(w.Missing), Example: aboutResource(w.Resource)},
 		names: map[string]struct{}{}, streams: map[uint64]struct{}{},
 	}
 }

@@ -16,6 +16,8 @@ type flight struct {
 	removed map[string]struct{}
 	// urgent names are owed an answer even when unchanged.
 	urgent map[string]struct{}
+	// why some of it was sent; of what is traced alone.
+	why map[string]why
 }
 
 // names of what was sent and removed, sorted.
@@ -54,7 +56,7 @@ func (s *Stream) acknowledge(t *subscription, req *discoveryv3.DeltaDiscoveryReq
 func (s *Stream) accepted(t *subscription, f *flight) {
 	for _, r := range f.sent {
 		t.trusted(r.Name)
-		now := s.snap.Resource(r.ResourceKey)
+		now := s.snap.Resolve(r.ResourceKey)
 		if !t.asked(r.Name, now) {
 			continue // unsubscribed meanwhile
 		}
@@ -65,7 +67,7 @@ func (s *Stream) accepted(t *subscription, f *flight) {
 	}
 	for name := range f.removed {
 		t.trusted(name)
-		now := s.snap.Resource(t.key(name))
+		now := s.snap.Resolve(t.key(name))
 		t.drop(name, now)
 		if now != nil && t.asked(name, now) {
 			t.want(name, ifChanged)
@@ -93,6 +95,7 @@ func (s *Stream) rejected(t *subscription, f *flight, message string) {
 		}
 		t.want(name, urge)
 	}
+	t.again(f)
 	if len(names) > 1 {
 		t.batches = append(split(names, message), t.batches...)
 		t.doubt(f)
@@ -100,12 +103,14 @@ func (s *Stream) rejected(t *subscription, f *flight, message string) {
 	}
 	for _, r := range f.sent {
 		t.quarantine[r.Name] = quarantined{digest: r.Digest, sources: r.Sources, message: message}
+		s.tellQuarantined(t, r.Name, f.nonce, message)
 		t.clear(r.Name, func(d *doubt) {
 			d.rows = slices.DeleteFunc(d.rows, func(x *index.Resource) bool { return x.Digest == r.Digest })
 		})
 	}
 	for name := range f.removed {
 		t.quarantine[name] = quarantined{message: message}
+		s.tellQuarantined(t, name, f.nonce, message)
 		t.clear(name, func(d *doubt) { d.removed = false })
 	}
 }

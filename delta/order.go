@@ -27,6 +27,8 @@ func (s *Stream) notYet(r *index.Resource, held bool) delay {
 		return s.routeNotYet(r, held)
 	case ScopedRoutes, Listener:
 		return s.referrerNotYet(r)
+	case Secret:
+		return s.secretNotYet(r, held)
 	default:
 		return delay{}
 	}
@@ -165,6 +167,27 @@ func (s *Stream) referentNotYet(ref index.ResourceKey) delay {
 	return delay{}
 }
 
+// secretNotYet: once the certificate of an on-demand host is there its handshakes
+// succeed, so the host's routes go first.
+func (s *Stream) secretNotYet(r *index.Resource, held bool) delay {
+	if held {
+		return delay{}
+	}
+	for _, ref := range r.Refs {
+		row, t := s.snap.Resource(ref), s.subs[ref.Type]
+		switch {
+		case row == nil:
+		case t == nil:
+			if d := s.orphan(ref.Type, s.started); d.why != "" {
+				return d
+			}
+		case !t.inService(ref.Name, row) && !t.barred(row):
+			return delay{why: "waits for " + ref.String(), on: []index.ResourceKey{ref}}
+		}
+	}
+	return delay{}
+}
+
 // followUp: after a cluster was sent Envoy waits for its endpoints and does not
 // ask for those that it is subscribed to already. They go right behind it.
 func (s *Stream) followUp(t *subscription, sent []*index.Resource) {
@@ -176,6 +199,7 @@ func (s *Stream) followUp(t *subscription, sent []*index.Resource) {
 		for _, ref := range r.Refs {
 			if row := s.snap.Resource(ref); ref.Type == Endpoints && e.asked(ref.Name, row) {
 				e.want(ref.Name, always)
+				e.inherit(ref.Name, t.inFlight.why[r.Name])
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ func (s *Stream) pump() []*Response {
 				out = append(out, r)
 			}
 		}
+		s.subs[url].slim()
 	}
 	return out
 }
@@ -55,6 +57,13 @@ func (s *Stream) respond(t *subscription) *Response {
 		return nil
 	}
 	d := s.decide(t, t.next())
+	if !d.empty() && t.opening() && len(t.withheld) > 0 {
+		// What was found to be under way at an earlier look belongs to the whole as well.
+		for _, w := range t.withheld {
+			s.reconsider(w)
+		}
+		d = s.decide(t, t.next())
+	}
 	switch {
 	case d.empty() && !s.owesEmpty(t):
 		return nil
@@ -99,14 +108,36 @@ func (t *subscription) next() []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	t.swollen = t.swollen || len(names) > roomy
 	return names
+}
+
+// roomy is how many names a subscription's maps may have held and still be kept.
+const roomy = 256
+
+// slim gives back the room that the names of a whole first response took: a map of
+// Go never shrinks, and there are a thousand clients.
+func (t *subscription) slim() {
+	if !t.swollen || len(t.pending) > 0 || len(t.withheld) > roomy {
+		return
+	}
+	t.swollen = false
+	t.pending, t.withheld, t.why, t.told = packed(t.pending), packed(t.withheld), packed(t.why), packed(t.told)
+	t.unknown, t.others, t.ahead = packed(t.unknown), packed(t.others), packed(t.ahead)
+}
+
+// packed gives the same map in the room that it needs. (maps.Clone copies the room.)
+func packed[V any](m map[string]V) map[string]V {
+	out := make(map[string]V, len(m))
+	maps.Copy(out, m)
+	return out
 }
 
 // decideOne applies the rule, then the order, to one name. What may not leave is
 // withheld, with the reason.
 func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 	urge := t.pending[name]
-	row := s.snap.Resource(t.key(name))
+	row := s.snap.Resolve(t.key(name))
 	held := t.held(name, row, s.snap)
 	if held == nil && !t.owes(name, row) {
 		s.settle(t, name)
@@ -157,9 +188,12 @@ func (s *Stream) decideSend(t *subscription, r *index.Resource, held *index.Toke
 	d.send = append(d.send, r)
 }
 
+// rejectedByClient comes before the words of the client.
+const rejectedByClient = "rejected by the client: "
+
 func (s *Stream) sendNotYet(t *subscription, r *index.Resource, held bool) delay {
 	if t.barred(r) {
-		return delay{why: "rejected by the client: " + t.quarantine[r.Name].message}
+		return delay{why: rejectedByClient + t.quarantine[r.Name].message}
 	}
 	if held && (t.typeURL == Listener || t.typeURL == RouteConfiguration) && !s.acquainted() {
 		return delay{why: unacquainted}
@@ -170,16 +204,21 @@ func (s *Stream) sendNotYet(t *subscription, r *index.Resource, held bool) delay
 // mustBeWhole: the first response of a wildcard type ends a phase of Envoy's start,
 // so what is under way is waited for, though not for ever.
 func (s *Stream) mustBeWhole(t *subscription) bool {
-	if !t.fresh || t.answered || !t.wildcard {
+	if !t.opening() {
 		return false
 	}
-	due := t.since.Add(orphanWait)
-	if !s.now.Before(due) {
+	if t.wholeBy.IsZero() {
+		t.wholeBy = s.now.Add(orphanWait)
+	}
+	if !s.now.Before(t.wholeBy) {
 		return false
 	}
-	s.wakeAt(due)
+	s.wakeAt(t.wholeBy)
 	return true
 }
+
+// opening: the next response is the first one to a client that holds nothing.
+func (t *subscription) opening() bool { return t.fresh && !t.answered && t.wildcard }
 
 func (s *Stream) decideRemove(t *subscription, name string, held *index.Token, p index.Proof, urge urgency, d *decided) {
 	if wait := s.removeNotYet(t, name, held != nil); wait.why != "" {
@@ -191,7 +230,7 @@ func (s *Stream) decideRemove(t *subscription, name string, held *index.Token, p
 
 func (s *Stream) removeNotYet(t *subscription, name string, held bool) delay {
 	if q, ok := t.quarantine[name]; ok {
-		return delay{why: "rejected by the client: " + q.message}
+		return delay{why: rejectedByClient + q.message}
 	}
 	if !held {
 		return delay{}
@@ -226,17 +265,23 @@ func (s *Stream) owesEmpty(t *subscription) bool {
 func (s *Stream) emit(t *subscription, d *decided) *Response {
 	r := &Response{
 		Type: t.typeURL, Nonce: s.nextNonce(), Source: s.snap, Send: d.send, Remove: d.remove,
-		Causes: t.causes, Revised: s.snap.Revision(),
+		Revised: s.snap.Revision(),
 	}
 	f := &flight{nonce: r.Nonce, sent: d.send, urgent: d.urgent, removed: make(map[string]struct{}, len(d.remove))}
+	s.carry(t, r, f)
 	for _, p := range d.remove {
 		f.removed[p.Key().Name] = struct{}{}
+		s.tellReleased(t, p.Key().Name, r.Nonce)
 		s.settle(t, p.Key().Name)
 	}
 	for _, res := range d.send {
+		s.tellReleased(t, res.Name, r.Nonce)
 		s.settle(t, res.Name)
 	}
-	t.inFlight, t.answered, t.causes, t.lastSent = f, true, nil, s.now
+	t.inFlight, t.answered, t.lastSent = f, true, s.now
+	if t.last = nil; f.why != nil {
+		t.last = f
+	}
 	t.status.Responses++
 	t.status.Resources += uint64(len(d.send))
 	t.status.Removed += uint64(len(d.remove))

@@ -45,8 +45,10 @@ func (s *Stream) stillUsed(t *subscription, name string) delay {
 // secretStillUsed: a Secret that is broken has no resource, and a listener may
 // still name it for the sake of those who hold an older version.
 func (s *Stream) secretStillUsed(k index.ResourceKey) delay {
-	if user, ok := s.broken()[k]; ok {
-		return delay{why: "in use by " + user.String(), on: []index.ResourceKey{user}}
+	for _, c := range append(s.snap.Candidates(k), k) {
+		if user, ok := s.broken()[c]; ok {
+			return delay{why: "in use by " + user.String(), on: []index.ResourceKey{user}}
+		}
 	}
 	return s.referredTo(k, Listener, Cluster)
 }

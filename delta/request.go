@@ -11,7 +11,7 @@ import (
 // Request takes in a message of the client: a subscription, an ACK, a NACK, or
 // several of these at once.
 func (s *Stream) Request(now time.Time, req *discoveryv3.DeltaDiscoveryRequest) []*Response {
-	s.now = now
+	s.now, s.freed = now, index.Cause{}
 	if s.node == "" && req.GetNode() != nil {
 		s.node = req.GetNode().GetId()
 	}
@@ -28,9 +28,9 @@ func (s *Stream) Request(now time.Time, req *discoveryv3.DeltaDiscoveryRequest) 
 // first is a type's first request on the stream. Spec, "Resource state on
 // reconnect": initial_resource_versions lists what the client holds; only then.
 func (s *Stream) first(req *discoveryv3.DeltaDiscoveryRequest) {
-	t := newSubscription(req.GetTypeUrl())
+	t := newSubscription(req.GetTypeUrl(), aliasingOf(s.snap, req.GetTypeUrl()))
 	s.subs[t.typeURL] = t
-	s.introduced, t.since = s.now, s.now
+	s.introduced = s.now
 	t.fresh = len(req.GetInitialResourceVersions()) == 0
 	names := req.GetResourceNamesSubscribe()
 	t.wildcard = len(names) == 0 && wildcardByDefault(t.typeURL)
@@ -39,11 +39,12 @@ func (s *Stream) first(req *discoveryv3.DeltaDiscoveryRequest) {
 			t.wildcard = true
 			continue
 		}
-		t.subscribe(name, s.snap.Resource(t.key(name)))
+		t.subscribe(name, s.snap.Resolve(t.key(name)))
 		t.want(name, ifChanged)
 	}
+	s.asks(t, names)
 	for name, version := range req.GetInitialResourceVersions() {
-		row := s.snap.Resource(t.key(name))
+		row := s.snap.Resolve(t.key(name))
 		if !t.asked(name, row) {
 			continue // held for nobody: it goes by itself
 		}
@@ -72,7 +73,7 @@ func (s *Stream) resubscribe(t *subscription, req *discoveryv3.DeltaDiscoveryReq
 			s.endWildcard(t)
 			continue
 		}
-		s.forget(t, name, s.snap.Resource(t.key(name)))
+		s.forget(t, name, s.snap.Resolve(t.key(name)))
 		if t.wildcard {
 			t.want(name, always) // Spec: still matched by the wildcard, so answered
 		}
@@ -82,9 +83,10 @@ func (s *Stream) resubscribe(t *subscription, req *discoveryv3.DeltaDiscoveryReq
 			s.startWildcard(t)
 			continue
 		}
-		t.subscribe(name, s.snap.Resource(t.key(name)))
+		t.subscribe(name, s.snap.Resolve(t.key(name)))
 		t.want(name, always)
 	}
+	s.asks(t, req.GetResourceNamesSubscribe())
 }
 
 func (s *Stream) startWildcard(t *subscription) {
@@ -108,7 +110,7 @@ func (s *Stream) endWildcard(t *subscription) {
 		}
 	}
 	for name := range t.others {
-		if !t.asked(name, s.snap.Resource(t.key(name))) {
+		if !t.asked(name, s.snap.Resolve(t.key(name))) {
 			s.forget(t, name, nil)
 		}
 	}
@@ -116,7 +118,7 @@ func (s *Stream) endWildcard(t *subscription) {
 
 // forget drops the name from what is asked for and from what is held.
 func (s *Stream) forget(t *subscription, name string, row *index.Resource) {
-	delete(t.unknown, name)
+	t.unmiss(name)
 	if row != nil {
 		t.known.clear(row.Ordinal)
 	}

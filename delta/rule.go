@@ -36,7 +36,7 @@ type Excused func(index.Kind) bool
 //	something      no resource      remove, with a proof
 //	nothing        no resource      "does not exist", with a proof
 func Decide(s *index.Snapshot, k index.ResourceKey, held *index.Token, excused Excused) Verdict {
-	r := s.Resource(k)
+	r := s.Resolve(k)
 	switch {
 	case r == nil && held == nil:
 		return removal(s.ProveNonexistent(k))

@@ -30,16 +30,19 @@ func (s *Stream) Status() StreamStatus {
 func (t *subscription) snapshotStatus() TypeStatus {
 	st := t.status
 	st.Wildcard = t.wildcard
+	st.Pending = len(t.pending)
 	st.Subscribed = t.known.count() + len(t.unknown)
 	st.Held = t.current.count() + len(t.others)
 	if t.inFlight != nil {
 		st.InFlight = len(t.inFlight.sent) + len(t.inFlight.removed)
+		st.InFlightSince = t.lastSent
 	}
 	for name, w := range t.withheld {
 		if _, again := t.pending[name]; !again { // else it is decided anew when its turn comes
 			st.Withheld = append(st.Withheld, *w)
 		}
 	}
+	st.WithheldTotal = len(st.Withheld)
 	slices.SortFunc(st.Withheld, func(a, b Withheld) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
 	for name, q := range t.quarantine {
 		st.Quarantined = append(st.Quarantined, Quarantined{Resource: t.key(name), Sources: q.sources, Message: q.message})
@@ -55,6 +58,10 @@ type TypeStatus struct {
 	Wildcard   bool   `json:"wildcard"`
 	Held       int    `json:"held"` // resources that the client has acknowledged
 	InFlight   int    `json:"inFlight"`
+	// InFlightSince is when the response that is not answered yet was sent.
+	InFlightSince time.Time `json:"inFlightSince,omitzero"`
+	// Pending resources changed, and are decided when that response is answered.
+	Pending int `json:"pending"`
 	// Counters since the stream began.
 	Responses uint64 `json:"responses"`
 	Resources uint64 `json:"resources"`
@@ -63,9 +70,14 @@ type TypeStatus struct {
 	Acks      uint64 `json:"acks"`
 	Nacks     uint64 `json:"nacks"`
 
-	Withheld    []Withheld    `json:"withheld,omitempty"`
-	Quarantined []Quarantined `json:"quarantined,omitempty"`
+	Withheld []Withheld `json:"withheld,omitempty"`
+	// WithheldTotal counts what is withheld, of which Withheld may list a part.
+	WithheldTotal int           `json:"withheldTotal"`
+	Quarantined   []Quarantined `json:"quarantined,omitempty"`
 }
+
+// WithheldCount gives the number of what is withheld, which Withheld may list in part.
+func (t *TypeStatus) WithheldCount() int { return max(t.WithheldTotal, len(t.Withheld)) }
 
 // Withheld is a send or a removal that the rule does not allow yet.
 type Withheld struct {
@@ -80,6 +92,21 @@ type Withheld struct {
 	on      []index.ResourceKey
 	due     time.Time
 	coming  bool
+}
+
+// Class is the reason without what sets one resource apart from the next: the
+// name that it waits for, or the client's words. It groups what is withheld alike.
+func (w *Withheld) Class() string {
+	if strings.HasPrefix(w.Reason, rejectedByClient) {
+		return strings.TrimSuffix(rejectedByClient, ": ")
+	}
+	out := w.Reason
+	for _, on := range w.on {
+		if on.Name != "" {
+			out = strings.Replace(out, on.String(), "a "+short(on.Type), 1)
+		}
+	}
+	return out
 }
 
 // Quarantined is a resource that the client rejected.

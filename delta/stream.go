@@ -33,6 +33,10 @@ type Stream struct {
 	due      time.Time // that of what is being decided
 	settling int       // commits since caughtUp last looked
 
+	// For traces; see event.go.
+	events []*Event
+	freed  index.Cause // the newest change of this step by which kinds moved
+
 	// Made when needed, for one step.
 	refs          *references
 	brokenSecrets map[index.ResourceKey]index.ResourceKey
@@ -46,16 +50,24 @@ type Options struct {
 	// RemovalGrace is how long a cluster stays after the last route that used it
 	// was acknowledged without it.
 	RemovalGrace time.Duration
+	// Cause of what the client is sent because it asks for it, not because it
+	// changed: the trace of the connection.
+	Cause index.Cause
+	// Events are collected, for the caller to take after each call.
+	Events bool
 }
 
 // Response is one response to be sent.
 type Response struct {
-	Type    string
-	Nonce   string
-	Source  *index.Snapshot // the snapshot that the versions are made from
-	Send    []*index.Resource
-	Remove  []index.Proof
-	Causes  []index.Cause
+	Type   string
+	Nonce  string
+	Source *index.Snapshot // the snapshot that the versions are made from
+	Send   []*index.Resource
+	Remove []index.Proof
+	// Causes are the traced changes that it carries, oldest first.
+	Causes []index.Cause
+	// Oldest is the revision of the oldest change that it carries; 0 for none.
+	Oldest  index.Revision
 	Revised index.Revision
 }
 
@@ -82,14 +94,14 @@ func (s *Stream) Deadline() time.Time { return s.deadline }
 
 // Tick lets time pass.
 func (s *Stream) Tick(now time.Time) []*Response {
-	s.now = now
+	s.now, s.freed = now, index.Cause{}
 	s.elapsed()
 	return s.pump()
 }
 
 // Advance takes a newer snapshot.
 func (s *Stream) Advance(now time.Time, snap *index.Snapshot) []*Response {
-	s.now = now
+	s.now, s.freed = now, index.Cause{}
 	prev := s.snap
 	if snap.Revision() <= prev.Revision() {
 		return nil
@@ -104,12 +116,15 @@ func (s *Stream) Advance(now time.Time, snap *index.Snapshot) []*Response {
 	seen := map[index.ResourceKey]struct{}{}
 	for _, e := range entries {
 		completeness = completeness || e.Completeness
+		if e.Completeness && e.Cause.IsSampled() {
+			s.freed = e.Cause
+		}
 		for _, k := range e.Changed {
 			if _, again := seen[k]; !again {
 				seen[k] = struct{}{}
 				s.rebind(prev, k)
 			}
-			s.changed(k, e.Cause)
+			s.changed(k, origin{e.Cause, e.Revision})
 		}
 	}
 	s.resourced(prev)
@@ -129,7 +144,7 @@ func (s *Stream) rebind(prev *index.Snapshot, k index.ResourceKey) {
 }
 
 // changed takes in that a resource was made, changed or buried.
-func (s *Stream) changed(k index.ResourceKey, cause index.Cause) {
+func (s *Stream) changed(k index.ResourceKey, c origin) {
 	s.wake(k)
 	t := s.subs[k.Type]
 	if t == nil {
@@ -141,8 +156,9 @@ func (s *Stream) changed(k index.ResourceKey, cause index.Cause) {
 	}
 	if t.asked(k.Name, now) || t.holds(k.Name, now) {
 		t.want(k.Name, ifChanged)
-		t.because(cause)
+		t.because(k.Name, c)
 	}
+	s.changedAliases(t, k.Name, c)
 }
 
 // compareAll is changed for everything, when the log does not reach back.
@@ -151,13 +167,13 @@ func (s *Stream) compareAll(prev *index.Snapshot) {
 		for r := range prev.Resources(url) {
 			if now := s.snap.Resource(r.ResourceKey); now != r {
 				s.rebind(prev, r.ResourceKey)
-				s.changed(r.ResourceKey, index.Cause{})
+				s.changed(r.ResourceKey, origin{revision: s.snap.Revision()})
 			}
 		}
 		for r := range s.snap.Resources(url) {
 			if prev.Resource(r.ResourceKey) == nil {
 				s.rebind(prev, r.ResourceKey)
-				s.changed(r.ResourceKey, index.Cause{})
+				s.changed(r.ResourceKey, origin{revision: s.snap.Revision()})
 			}
 		}
 	}
@@ -180,7 +196,7 @@ func (s *Stream) caughtUp() {
 	s.settling = 0
 	for _, t := range s.subs {
 		for name := range t.ahead {
-			t.hold(name, t.others[name], s.snap.Resource(t.key(name)), s.snap)
+			t.hold(name, t.others[name], s.snap.Resolve(t.key(name)), s.snap)
 		}
 	}
 }
@@ -199,18 +215,11 @@ func (s *Stream) resourced(prev *index.Snapshot) {
 			case prev.Source() != "":
 				h.token = index.Token{Digest: h.token.Digest, Foreign: true}
 			}
-			t.hold(name, h, s.snap.Resource(t.key(name)), s.snap)
+			t.hold(name, h, s.snap.Resolve(t.key(name)), s.snap)
 		}
 		for _, w := range t.withheld {
 			s.reconsider(w)
 		}
-	}
-}
-
-func (t *subscription) because(c index.Cause) {
-	const most = 64
-	if c.IsValid() && len(t.causes) < most {
-		t.causes = append(t.causes, c)
 	}
 }
 

@@ -15,6 +15,9 @@ type subscription struct {
 	wildcard bool
 	known    bitset              // ordinals of explicit names that have a resource
 	unknown  map[string]struct{} // explicit names that have none
+	// aliases gives, for each resource that may answer for some of unknown, these.
+	aliases  map[string]map[string]struct{}
+	aliasing *index.Aliasing // nil as a rule; see alias.go
 
 	// What the client holds, moved by ACKs alone.
 	current bitset             // ordinals of which the client holds the current digest
@@ -27,6 +30,9 @@ type subscription struct {
 	// Still to be decided: names that changed, with what must be answered even if
 	// unchanged.
 	pending map[string]urgency
+	swollen bool           // it held very many
+	why     map[string]why // of what is pending or withheld
+	told    map[string]told
 	// Decided for now: names that the rule or the order holds back.
 	withheld map[string]*Withheld
 	// Rejected by the client, until the digest changes.
@@ -35,14 +41,14 @@ type subscription struct {
 	batches [][]string
 
 	inFlight *flight
-	since    time.Time // when the client first asked for the type
+	wholeBy  time.Time // until when a first response waits to be whole; set once it could be sent in part
 	lastSent time.Time
 	answered bool // a response was sent on this stream
 	fresh    bool // the client held nothing of this type when it subscribed
 	// The first response waits for what is under way: that many of the withheld.
 	coming int
 	gated  bool
-	causes []index.Cause
+	last   *flight // the newest response, if it carries traced changes
 	status TypeStatus
 }
 
@@ -69,14 +75,17 @@ type quarantined struct {
 	message string
 }
 
-func newSubscription(typeURL string) *subscription {
+func newSubscription(typeURL string, aliasing *index.Aliasing) *subscription {
 	return &subscription{
 		typeURL:    typeURL,
 		unknown:    map[string]struct{}{},
+		aliases:    map[string]map[string]struct{}{},
+		aliasing:   aliasing,
 		others:     map[string]holding{},
 		ahead:      map[string]struct{}{},
 		doubtful:   map[string]*doubt{},
 		pending:    map[string]urgency{},
+		why:        map[string]why{},
 		withheld:   map[string]*Withheld{},
 		quarantine: map[string]quarantined{},
 		status:     TypeStatus{Type: typeURL},
@@ -119,11 +128,11 @@ func (t *subscription) asked(name string, row *index.Resource) bool {
 }
 
 func (t *subscription) subscribe(name string, row *index.Resource) {
-	if row != nil {
+	if row != nil && !row.Alias() {
 		t.known.set(row.Ordinal)
 		return
 	}
-	t.unknown[name] = struct{}{}
+	t.miss(name)
 }
 
 // hold records that the client holds a version of a resource: the row that was
@@ -131,7 +140,7 @@ func (t *subscription) subscribe(name string, row *index.Resource) {
 // our view is at least as new as the one that it was made from: a replica that
 // lags may have the same body now and go through another one yet.
 func (t *subscription) hold(name string, h holding, now *index.Resource, s *index.Snapshot) {
-	same := now != nil && now.Digest == h.token.Digest && !h.token.Formless
+	same := now != nil && !now.Alias() && now.Digest == h.token.Digest && !h.token.Formless
 	if same && covers(s, now, &h.token) {
 		t.drop(name, now)
 		t.current.set(now.Ordinal)
@@ -214,10 +223,10 @@ func (t *subscription) beingRemoved(name string) bool {
 func (t *subscription) rebind(name string, old, now *index.Resource, prev, next *index.Snapshot) {
 	if old != nil && (now == nil || now.Ordinal != old.Ordinal) && t.known.has(old.Ordinal) {
 		t.known.clear(old.Ordinal)
-		t.unknown[name] = struct{}{}
+		t.miss(name)
 	}
 	if _, ok := t.unknown[name]; ok && now != nil {
-		delete(t.unknown, name)
+		t.unmiss(name)
 		t.known.set(now.Ordinal)
 	}
 	if old != nil && t.current.has(old.Ordinal) {

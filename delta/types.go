@@ -1,5 +1,10 @@
 package delta
 
+import (
+	"slices"
+	"strings"
+)
+
 // The resource types, by type URL.
 const (
 	Cluster            = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
@@ -20,3 +25,10 @@ var order = []string{Cluster, Endpoints, Listener, Secret, ScopedRoutes, RouteCo
 func wildcardByDefault(typeURL string) bool {
 	return typeURL == Cluster || typeURL == Listener || typeURL == ScopedRoutes
 }
+
+// Types gives the resource types in the order in which responses of one step
+// leave.
+func Types() []string { return slices.Clone(order) }
+
+// ShortType gives the last part of a type URL, as people say it: "Cluster".
+func ShortType(url string) string { return url[strings.LastIndexAny(url, "./")+1:] }

@@ -34,10 +34,12 @@ func (s *Stream) withhold(t *subscription, name, action string, d delay, urge ur
 		w = &Withheld{Resource: k, Since: s.now}
 		t.withheld[name] = w
 	}
+	anew := isNew || w.Reason != d.why
 	s.unregister(w)
 	w.Action, w.Reason, w.Missing, w.urgency = action, d.why, d.missing, urge
 	w.on, w.due, w.coming = d.on, s.due, d.coming
 	s.register(w)
+	s.tellWithheld(t, w, anew)
 	if isNew {
 		s.wake(k) // it is not under way, for those who thought so
 	}
@@ -79,6 +81,8 @@ func (s *Stream) unregister(w *Withheld) {
 // settle: the name is decided and nothing is owed.
 func (s *Stream) settle(t *subscription, name string) {
 	delete(t.pending, name)
+	delete(t.why, name)
+	delete(t.told, name)
 	s.release(t, name)
 }
 

@@ -159,7 +159,9 @@ func (k lacks) lack(t *testing.T, w *world, d time.Duration, states ...string) {
 		t.Fatal(err)
 	}
 	w.told(t, k.kind, states...)
-	w.settle(t, k.kind)
+	if s := w.settle(t, k.kind); s.WaitsFor(k.kind) == 0 {
+		t.Errorf("the status has nothing that waits for %s", k.kind)
+	}
 	k.newcomer(t, w)
 	stays(t, "service without "+k.kind, max(time.Second, d-time.Since(began)), func() error {
 		if r := traffic.Report(); r.Failed > 0 {

@@ -126,13 +126,18 @@ func needCluster(t *testing.T) netip.Addr {
 
 // newRig makes a Rig that lives until the end of all tests.
 func newRig(name string, ip netip.Addr) (*rig.Rig, error) {
-	folder := filepath.Join(parts.folder, name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	r, err := rig.New(rig.Options{Folder: folder, Holdfast: parts.holdfast, Envoy: parts.envoy, IP: ip, Seed: 20})
+	r, err := ownRig(name, rig.Options{IP: ip})
 	if err == nil {
 		closers = append(closers, r.Close)
 	}
 	return r, err
+}
+
+// ownRig makes a Rig that its maker closes.
+func ownRig(name string, o rig.Options) (*rig.Rig, error) {
+	o.Folder, o.Holdfast, o.Envoy, o.Seed = filepath.Join(parts.folder, name), parts.holdfast, parts.envoy, 20
+	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
+		return nil, err
+	}
+	return rig.New(o)
 }

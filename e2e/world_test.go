@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,11 +40,13 @@ type beginning struct {
 	ready           time.Duration // from the start of both
 	sample          load.Report   // some hosts, the moment Envoy was ready
 	holdfast, envoy proc.Usage    // once all was quiet
+	// others is how many processors were busy with something else until ready.
+	others float64
 }
 
 // begin starts a new holdfast and a new Envoy.
 func (w *world) begin(ctx context.Context, source ...string) error {
-	began := time.Now()
+	began, others := time.Now(), w.others()
 	if err := w.StartHoldfast(source...); err != nil {
 		return err
 	}
@@ -54,6 +57,7 @@ func (w *world) begin(ctx context.Context, source ...string) error {
 		return err
 	}
 	w.first.ready = time.Since(began)
+	w.first.others = (w.others() - others).Seconds() / w.first.ready.Seconds()
 	w.first.sample = w.sample(ctx)
 	if _, err := w.Settle(ctx, patience); err != nil {
 		return err
@@ -62,6 +66,19 @@ func (w *world) begin(ctx context.Context, source ...string) error {
 	w.first.holdfast, err1 = w.Holdfast.Usage()
 	w.first.envoy, err2 = w.Envoy.Usage()
 	return errors.Join(err1, err2)
+}
+
+// others is the processor time that was not ours.
+func (w *world) others() time.Duration {
+	all, err := proc.MachineCPU()
+	if err != nil {
+		return 0
+	}
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		return 0
+	}
+	return all - w.Processes.CPU() - time.Duration(self.Utime.Nano()+self.Stime.Nano())
 }
 
 // sample asks a tenth of the targets once, from all over.

@@ -4,23 +4,18 @@ import (
 	"slices"
 )
 
-// derivation is the row of a derivation that has run: what it read and what it
-// left. Rows are immutable.
+// derivation is what a derivation that has run read and left. It is immutable.
 type derivation struct {
 	id       DerivationID
-	reads    []string // sorted
+	reads    []*read // in the order of reading
 	makes    []ResourceKey
 	facts    []Fact
-	demands  []demand
+	demands  []DerivationID
 	problems []Problem
 	restsOn  Provenance // all that it read
 	found    bool       // it read at least one object or fact
 	kept     bool       // a problem is kept back: a kind is not complete
 	demanded bool       // it ran because others demanded it
-
-	// Only while it runs.
-	drafts   []draft
-	lastProv Provenance
 }
 
 type demand struct {
@@ -77,7 +72,8 @@ func (t *tx) runOne(id DerivationID) {
 		t.before[id] = t.derivation(id).said()
 	}
 	old := t.derivation(id)
-	r := &Reader{tx: t, id: id, old: old, reads: map[string]struct{}{}}
+	t.ix.runs++
+	r := &Reader{tx: t, id: id, old: old, run: t.ix.runs}
 	var param any
 	switch d := t.ix.demanded[id]; {
 	case d != nil:
@@ -110,21 +106,43 @@ func (t *tx) settle(id DerivationID, old *derivation, r *Reader) {
 	now := r.out
 	now.id = id
 	now.demanded = t.ix.demanded[id] != nil
-	now.reads = sortedKeys(r.reads)
+	now.reads = slices.Clone(r.reads) // as long as it is, and no longer
 	now.restsOn = r.Provenance()
-	t.settleReads(id, old, &now)
-	t.settleResources(id, old, &now, r.prov)
+	t.settleReads(id, old.read(), now.reads, r.run)
+	t.settleResources(id, old, &now, r)
 	t.settleFacts(old, &now)
-	t.settleDemands(id, old, &now)
-	now.drafts, now.lastProv = nil, nil
+	t.settleDemands(id, old, &now, r.demands)
 	if now.idle() && !t.kept(id) {
 		t.forgetReads(id, now.reads)
-		if old != nil {
-			t.delete(tableDerivations, old)
-		}
+		t.keepDerivation(old, nil)
 		return
 	}
-	t.put(tableDerivations, &now)
+	t.keepDerivation(old, &now)
+}
+
+func (d *derivation) read() []*read {
+	if d == nil {
+		return nil
+	}
+	return d.reads
+}
+
+// keepDerivation replaces a derivation by its newest run; either may be nil. Those
+// that have something to say to people are in a table, for snapshots.
+func (t *tx) keepDerivation(old, now *derivation) {
+	t.dirty = true
+	switch {
+	case now != nil:
+		t.ix.derivations[now.id] = now
+	case old != nil:
+		delete(t.ix.derivations, old.id)
+	}
+	switch {
+	case now != nil && len(now.problems) > 0:
+		t.tables.complaints.put(t.revision, now.id, now)
+	case old != nil && len(old.problems) > 0:
+		t.tables.complaints.delete(t.revision, old.id)
+	}
 }
 
 // idle: the derivation found nothing and leaves nothing, so its subject is gone and
@@ -147,11 +165,11 @@ func (t *tx) dispose(id DerivationID) {
 	}
 	r := &Reader{tx: t, id: id, old: old}
 	none := derivation{id: id}
-	t.settleReads(id, old, &none)
-	t.settleResources(id, old, &none, r.prov)
+	t.forgetReads(id, old.reads)
+	t.settleResources(id, old, &none, r)
 	t.settleFacts(old, &none)
-	t.settleDemands(id, old, &none)
-	t.delete(tableDerivations, old)
+	t.settleDemands(id, old, &none, nil)
+	t.keepDerivation(old, nil)
 	t.unqueue(id)
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	memdb "github.com/hashicorp/go-memdb"
 )
 
 // Index is the one store of objects and what is derived from them. Apply may be
@@ -19,14 +17,17 @@ type Index struct {
 	codes  map[Kind]string
 	kindOf map[string]Kind
 	roots  map[DerivationID]struct{}
-	db     *memdb.MemDB
 
 	// Owned by whoever holds mu: a writer.
-	mu       sync.Mutex
-	readers  map[string]map[DerivationID]struct{} // read key → derivations
-	demanded map[DerivationID]*demanders
-	ordinals map[string]*ordinals
-	problems map[string][]Problem // of the source
+	mu          sync.Mutex
+	reads       readTable
+	lookups     lookups
+	facts       *facts
+	derivations map[DerivationID]*derivation
+	demanded    map[DerivationID]*demanders
+	ordinals    map[string]*ordinals
+	problems    map[string][]Problem // of the source
+	runs        uint64               // of derivations, since the beginning
 	// witnessed resources: clients hold them though the index does not.
 	witnessed map[ResourceKey]struct{}
 
@@ -40,28 +41,27 @@ type Index struct {
 type demanders struct {
 	param any
 	basis Provenance // of all demanders, joined; never modified in place
-	by    map[DerivationID]struct{}
+	by    idSet
 }
 
 // New makes an empty index and runs the rules' roots.
 func New(rules Rules) (*Index, error) {
-	db, err := memdb.NewMemDB(schema)
-	if err != nil {
-		return nil, fmt.Errorf("index schema: %w", err)
-	}
 	ix := &Index{
-		rules: rules, db: db,
-		types:     map[string]*TypeSpec{},
-		codes:     map[Kind]string{},
-		kindOf:    map[string]Kind{},
-		roots:     map[DerivationID]struct{}{},
-		readers:   map[string]map[DerivationID]struct{}{},
-		demanded:  map[DerivationID]*demanders{},
-		ordinals:  map[string]*ordinals{},
-		problems:  map[string][]Problem{},
-		witnessed: map[ResourceKey]struct{}{},
-		next:      make(chan struct{}),
-		passed:    map[any]Revision{},
+		rules:       rules,
+		types:       map[string]*TypeSpec{},
+		codes:       map[Kind]string{},
+		kindOf:      map[string]Kind{},
+		roots:       map[DerivationID]struct{}{},
+		reads:       newReadTable(),
+		lookups:     lookups{},
+		facts:       newFacts(),
+		derivations: map[DerivationID]*derivation{},
+		demanded:    map[DerivationID]*demanders{},
+		ordinals:    map[string]*ordinals{},
+		problems:    map[string][]Problem{},
+		witnessed:   map[ResourceKey]struct{}{},
+		next:        make(chan struct{}),
+		passed:      map[any]Revision{},
 	}
 	for _, t := range rules.Types() {
 		ix.types[t.URL] = &t
@@ -78,8 +78,9 @@ func New(rules Rules) (*Index, error) {
 		ix.codes[k.Kind], ix.kindOf[k.Code] = k.Code, k.Kind
 	}
 	t := ix.begin()
+	t.dirty, t.tables = true, newTables(rules.Kinds(), rules.Types())
 	for _, k := range rules.Kinds() {
-		t.put(tableKinds, &KindRow{KindSpec: k, State: Unknown})
+		t.kinds = append(t.kinds, &KindRow{KindSpec: k, State: Unknown})
 	}
 	for _, id := range rules.Roots() {
 		ix.roots[id] = struct{}{}
@@ -152,9 +153,9 @@ func (ix *Index) Leave(reader any) {
 }
 
 func (ix *Index) begin() *tx {
-	t := &tx{ix: ix, txn: ix.db.Txn(true), changed: map[ResourceKey]struct{}{}, before: map[DerivationID][]Problem{}}
+	t := &tx{ix: ix, changed: map[ResourceKey]struct{}{}, before: map[DerivationID][]Problem{}}
 	if prev := ix.latest; prev != nil {
-		t.revision, t.source = prev.revision+1, prev.source
+		t.revision, t.source, t.kinds, t.tables = prev.revision+1, prev.source, prev.kinds, prev.tables.copy()
 	} else {
 		t.revision = 1
 	}
@@ -165,23 +166,22 @@ func (ix *Index) begin() *tx {
 func (ix *Index) publish(t *tx, cause Cause) Commit {
 	prev := ix.latest
 	if prev != nil && !t.dirty {
-		t.txn.Abort()
 		return Commit{Revision: prev.revision}
 	}
 	// A reader that turns up from here on takes the previous snapshot at the oldest.
 	slowest := ix.slowest(t.revision - 1)
 	t.sweep(slowest)
 	problems := append(t.problems, t.newProblems()...)
-	t.txn.Commit()
-	s := &Snapshot{index: ix, revision: t.revision, source: t.source, txn: ix.db.Txn(false)}
+	s := &Snapshot{index: ix, revision: t.revision, source: t.source, kinds: t.kinds, tables: t.tables}
 	c := Commit{Revision: t.revision, Derivations: t.ran, Observed: t.completed, Problems: problems, Changed: make([]ResourceKey, 0, len(t.changed))}
 	for k := range t.changed {
 		c.Changed = append(c.Changed, k)
 	}
 	slices.SortFunc(c.Changed, compareKeys)
 	entry := LogEntry{Revision: t.revision, Cause: cause, Changed: c.Changed, Completeness: t.completeness}
-	for _, k := range ix.kinds {
-		s.kinds = append(s.kinds, first[*KindRow](s.txn, tableKinds, string(k)))
+	s.counts = make(map[string]counts, len(ix.ordinals))
+	for url, o := range ix.ordinals {
+		s.counts[url] = o.counts
 	}
 	if t.problemsChanged || prev == nil {
 		s.sourceProblems = t.sourceProblems()

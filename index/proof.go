@@ -35,9 +35,9 @@ type Lack struct {
 // For each kind of the held token: frontier(k) ≥ held(k). A kind that discovery
 // shows as not served is no evidence against a token that rests on it. For a
 // foreign token: every kind that can feed the type is complete. And likewise
-// every kind that the tombstone needed.
+// every kind that the tombstone needed. An alias is gone when all of its candidates are.
 func (s *Snapshot) ProveAbsent(k ResourceKey, held Token) (Proof, []Lack) {
-	if s.Resource(k) != nil {
+	if s.present(k) {
 		return Proof{}, nil
 	}
 	var lacks []Lack
@@ -49,8 +49,10 @@ func (s *Snapshot) ProveAbsent(k ResourceKey, held Token) (Proof, []Lack) {
 	if held.Foreign {
 		lacks = s.incomplete(lacks, s.feeds(k.Type))
 	}
-	if t := s.Tombstone(k); t != nil {
-		lacks = s.incomplete(lacks, t.Needs(NeedMissing|NeedStrict|NeedMonotone|NeedRemoval))
+	for _, c := range append(s.Candidates(k), k) {
+		if t := s.Tombstone(c); t != nil {
+			lacks = s.incomplete(lacks, t.Needs(NeedMissing|NeedStrict|NeedMonotone|NeedRemoval))
+		}
 	}
 	return s.conclude(k, lacks)
 }
@@ -58,7 +60,7 @@ func (s *Snapshot) ProveAbsent(k ResourceKey, held Token) (Proof, []Lack) {
 // ProveNonexistent proves for a client that holds nothing, but asks by name,
 // that a resource does not exist: every kind that can feed the type is complete.
 func (s *Snapshot) ProveNonexistent(k ResourceKey) (Proof, []Lack) {
-	if s.Resource(k) != nil {
+	if s.present(k) {
 		return Proof{}, nil
 	}
 	return s.conclude(k, s.incomplete(nil, s.feeds(k.Type)))

@@ -26,12 +26,12 @@ const (
 
 // Basis is what a resource owes to one kind.
 type Basis struct {
-	Kind  Kind
-	Found bool // at least one object of the kind was found
-	Need  Need
+	Kind Kind
 	// Version is the highest version among the objects found and, for a kind
 	// that is needed and complete, the kind's event frontier at that moment.
 	Version ResourceVersion
+	Found   bool // at least one object of the kind was found
+	Need    Need
 	// Known is set when Version means something: an object was found, or the
 	// kind was observed.
 	Known bool

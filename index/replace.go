@@ -27,7 +27,7 @@ func (t *tx) removeUnlisted(c Replace) {
 		listed[o.ObjectKey] = struct{}{}
 	}
 	var gone []ObjectKey
-	for o := range each[*Object](t.txn, tableObjects, string(c.Kind)+"/") {
+	for o := range rows(t.tables.objects, string(c.Kind)) {
 		if _, ok := listed[o.ObjectKey]; !ok {
 			gone = append(gone, o.ObjectKey)
 		}
@@ -51,7 +51,7 @@ func (t *tx) rederive(k Kind, v ResourceVersion) {
 	for _, set := range t.ix.demanded {
 		set.basis = set.basis.capped(k, v)
 	}
-	for d := range each[*derivation](t.txn, tableDerivations, "") {
+	for _, d := range t.ix.derivations {
 		if d.restsOn.Of(k).Version > v {
 			t.wake(d.id)
 		}

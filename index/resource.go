@@ -38,6 +38,8 @@ type TypeSpec struct {
 	// the removal of a resource with a foreign token, and a "does not exist",
 	// rest upon.
 	Feeds []Kind
+	// Aliasing is nil when every name has its own resource or none.
+	Aliasing *Aliasing
 }
 
 // Resource is one xDS resource. Rows are immutable and shared by all readers.

@@ -1,5 +1,7 @@
 package index
 
+import "slices"
+
 // DerivationID names a derivation: a form and a subject, "host/a.example". The
 // part before the first slash is its form.
 type DerivationID string
@@ -68,11 +70,17 @@ type Reader struct {
 	tx   *tx
 	id   DerivationID
 	prov Provenance
-	// reads are the keys under which a later change runs the derivation again.
-	reads map[string]struct{}
+	// reads are those under which a later change runs the derivation again; run
+	// is their mark.
+	reads []*read
+	run   uint64
 	out   derivation
 	old   *derivation
-	// demanding gives the place of each demand in out.
+	// drafts are the resources that it makes.
+	drafts   []draft
+	lastProv Provenance
+	demands  []demand
+	// demanding gives the place of each of demands.
 	demanding map[DerivationID]int
 }
 
@@ -81,7 +89,7 @@ type Reader struct {
 // Derive must treat NotKnown as "may well exist": what it makes then is held back.
 func (r *Reader) Get(kind Kind, namespace, name string) (*Object, Presence) {
 	k := ObjectKey{kind, namespace, name}
-	r.reads[readObject(k)] = struct{}{}
+	r.reading(readObject(k))
 	if o := r.tx.object(k); o != nil {
 		r.found(o)
 		return o, Found
@@ -95,7 +103,7 @@ func (r *Reader) Get(kind Kind, namespace, name string) (*Object, Presence) {
 // Range gives the objects of a kind with a lookup, ordered by namespace and
 // name. need says what their absence means; see Need.
 func (r *Reader) Range(kind Kind, lookup string, need Need) []*Object {
-	r.reads[readRange(kind, lookup)] = struct{}{}
+	r.reading(readRange(kind, lookup))
 	r.need(kind, need)
 	out := r.tx.lookup(kind, lookup)
 	for _, o := range out {
@@ -114,14 +122,14 @@ func (r *Reader) ReliesOnAbsence(kind Kind) bool {
 // Complete reports whether the kind is complete; the derivation runs again when
 // that changes.
 func (r *Reader) Complete(kind Kind) bool {
-	r.reads[readKind(kind)] = struct{}{}
+	r.reading(readKind(kind))
 	row := r.tx.kind(kind)
 	return row != nil && row.Complete()
 }
 
 // Fact reads another derivation's fact, and takes on its provenance.
 func (r *Reader) Fact(key string) (*Fact, bool) {
-	r.reads[readFact(key)] = struct{}{}
+	r.reading(readFact(key))
 	f := r.tx.fact(key)
 	if f == nil {
 		return nil, false
@@ -133,7 +141,7 @@ func (r *Reader) Fact(key string) (*Fact, bool) {
 // Facts reads every fact of a form ("tls"), ordered by key, and takes on their
 // provenance. need applies to each of the kinds: those that could make more facts.
 func (r *Reader) Facts(form string, need Need, kinds ...Kind) []*Fact {
-	r.reads[readForm(form)] = struct{}{}
+	r.reading(readFacts(form))
 	for _, k := range kinds {
 		r.need(k, need)
 	}
@@ -147,7 +155,7 @@ func (r *Reader) Facts(form string, need Need, kinds ...Kind) []*Fact {
 // Witnessed reports whether a client is known to hold a version of a resource
 // that the index could not make when the client came.
 func (r *Reader) Witnessed(k ResourceKey) bool {
-	r.reads[readWitness(k)] = struct{}{}
+	r.reading(readWitness(k))
 	_, ok := r.tx.ix.witnessed[k]
 	return ok
 }
@@ -181,7 +189,7 @@ func (r *Reader) PreviousFact(key string) *Fact {
 
 // Emit makes a resource with the provenance of all reads so far. Making the same
 // resource twice, or one that another derivation makes, is a broken invariant.
-func (r *Reader) Emit(d Draft) { r.out.drafts = append(r.out.drafts, draft{d, r.Provenance()}) }
+func (r *Reader) Emit(d Draft) { r.drafts = append(r.drafts, draft{d, r.Provenance()}) }
 
 // SetFact leaves a fact with the provenance of all reads so far.
 func (r *Reader) SetFact(f Fact) {
@@ -194,21 +202,32 @@ func (r *Reader) SetFact(f Fact) {
 // whether it is wanted: what is demanded is only removed when those of them that
 // were read so far are complete.
 func (r *Reader) Demand(id DerivationID, param any, wanted ...Kind) {
-	d := demand{id: id, param: param}
-	for _, k := range wanted {
-		if b := r.prov.Of(k); b.Found || b.Need != 0 {
-			d.basis = d.basis.merge(b)
-		}
-	}
+	basis := r.wantedFor(wanted)
 	if r.demanding == nil {
 		r.demanding = map[DerivationID]int{}
 	}
 	if i, again := r.demanding[id]; again {
-		r.out.demands[i].basis = r.out.demands[i].basis.mergeAll(d.basis)
+		d := &r.demands[i]
+		d.basis = slices.Clone(d.basis).mergeAll(basis)
 		return
 	}
-	r.demanding[id] = len(r.out.demands)
-	r.out.demands = append(r.out.demands, d)
+	r.demanding[id] = len(r.demands)
+	r.demands = append(r.demands, demand{id: id, param: param, basis: basis})
+}
+
+// wantedFor gives what of the kinds was read so far: the same slice as for the
+// demand before, when it is equal.
+func (r *Reader) wantedFor(kinds []Kind) Provenance {
+	basis := make(Provenance, 0, len(kinds))
+	for _, k := range kinds {
+		if b := r.prov.Of(k); b.Found || b.Need != 0 {
+			basis = basis.merge(b)
+		}
+	}
+	if n := len(r.demands); n > 0 && equalProvenance(r.demands[n-1].basis, basis) {
+		return r.demands[n-1].basis
+	}
+	return basis
 }
 
 // Problem reports what a user should know about an object. It is kept back while
@@ -226,11 +245,11 @@ func (r *Reader) Problem(p Problem) {
 
 // Provenance gives a copy of the provenance of all reads so far.
 func (r *Reader) Provenance() Provenance {
-	if r.out.lastProv != nil && equalProvenance(r.out.lastProv, r.prov) {
-		return r.out.lastProv
+	if r.lastProv != nil && equalProvenance(r.lastProv, r.prov) {
+		return r.lastProv
 	}
-	r.out.lastProv = append(Provenance(nil), r.prov...)
-	return r.out.lastProv
+	r.lastProv = append(Provenance(nil), r.prov...)
+	return r.lastProv
 }
 
 func equalProvenance(a, b Provenance) bool {
@@ -243,6 +262,15 @@ func equalProvenance(a, b Provenance) bool {
 		}
 	}
 	return true
+}
+
+// reading records a read, once in a run.
+func (r *Reader) reading(id readID) {
+	x := r.tx.ix.reads.make(id)
+	if x.run != r.run {
+		x.run = r.run
+		r.reads = append(r.reads, x)
+	}
 }
 
 func (r *Reader) found(o *Object) {
@@ -262,10 +290,3 @@ func (r *Reader) need(k Kind, n Need) {
 	}
 	r.prov = r.prov.merge(b)
 }
-
-func readObject(k ObjectKey) string          { return "o:" + k.path() }
-func readRange(k Kind, lookup string) string { return "l:" + string(k) + "/" + lookup }
-func readKind(k Kind) string                 { return "k:" + string(k) }
-func readWitness(k ResourceKey) string       { return "w:" + k.path() }
-func readFact(key string) string             { return "f:" + key }
-func readForm(form string) string            { return "p:" + form }

@@ -1,100 +1,76 @@
 package index
 
-import (
-	"fmt"
+import "slices"
 
-	memdb "github.com/hashicorp/go-memdb"
-)
+// tables are what a snapshot shows, one noun each. What only the writer reads
+// (lookups, facts, who read what) is in maps of the Index.
+type tables struct {
+	objects    []table[objectName, *Object]     // one for each kind
+	resources  []table[string, *Resource]       // one for each type, by name
+	tombstones []table[string, *Tombstone]      // likewise
+	complaints table[DerivationID, *derivation] // those with something to say to people
+}
 
-// The tables, one noun each. Keys are built by the indexers below; rows hold no
-// key of their own.
-const (
-	tableKinds       = "kinds"
-	tableObjects     = "objects"
-	tableDerivations = "derivations"
-	tableFacts       = "facts"
-	tableResources   = "resources"
-	tableTombstones  = "tombstones"
+// objectName is an object's key within its kind.
+type objectName struct{ namespace, name string }
 
-	indexID     = "id"
-	indexLookup = "lookup"
-)
+func (x objectName) less(y objectName) bool {
+	if x.namespace != y.namespace {
+		return x.namespace < y.namespace
+	}
+	return x.name < y.name
+}
 
-// schema is the go-memdb schema, as data.
-var schema = &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
-	tableKinds:       table(tableKinds, id(func(r *KindRow) string { return string(r.Kind) })),
-	tableObjects:     table(tableObjects, id(func(r *Object) string { return r.path() }), lookups),
-	tableDerivations: table(tableDerivations, id(func(r *derivation) string { return string(r.id) })),
-	tableFacts:       table(tableFacts, id(func(r *Fact) string { return r.Key })),
-	tableResources:   table(tableResources, id(func(r *Resource) string { return r.path() })),
-	tableTombstones:  table(tableTombstones, id(func(r *Tombstone) string { return r.Last.path() })),
-}}
-
-func (k ResourceKey) path() string { return k.Type + "|" + k.Name }
-
-func table(name string, indexes ...*memdb.IndexSchema) *memdb.TableSchema {
-	t := &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{}}
-	for _, ix := range indexes {
-		t.Indexes[ix.Name] = ix
+func newTables(kinds []KindSpec, types []TypeSpec) tables {
+	t := tables{complaints: newTable[DerivationID, *derivation]("", func(a, b DerivationID) bool { return a < b })}
+	for _, k := range kinds {
+		t.objects = append(t.objects, newTable[objectName, *Object](string(k.Kind), objectName.less))
+	}
+	byName := func(a, b string) bool { return a < b }
+	for _, x := range types {
+		t.resources = append(t.resources, newTable[string, *Resource](x.URL, byName))
+		t.tombstones = append(t.tombstones, newTable[string, *Tombstone](x.URL, byName))
 	}
 	return t
 }
 
-func id[T any](key func(T) string) *memdb.IndexSchema {
-	return &memdb.IndexSchema{Name: indexID, Unique: true, Indexer: &keyIndexer[T]{key}}
+// copy gives tables for a transaction to edit.
+func (t tables) copy() tables {
+	t.objects = slices.Clone(t.objects)
+	t.resources = slices.Clone(t.resources)
+	t.tombstones = slices.Clone(t.tombstones)
+	return t
 }
 
-var lookups = &memdb.IndexSchema{Name: indexLookup, AllowMissing: true, Indexer: lookupIndexer{}}
-
-// keyIndexer is a unique index on one string.
-type keyIndexer[T any] struct{ key func(T) string }
-
-func (x *keyIndexer[T]) FromObject(raw any) (bool, []byte, error) {
-	row, ok := raw.(T)
-	if !ok {
-		return false, nil, fmt.Errorf("unexpected row %T", raw)
+// object, resource and tombstone give one row, or nil: also of a kind or type that
+// the rules do not name.
+func (t *tables) object(k ObjectKey) *Object {
+	if x := find(t.objects, string(k.Kind)); x != nil {
+		return x.get(objectName{k.Namespace, k.Name})
 	}
-	return true, terminated(x.key(row)), nil
+	return nil
 }
 
-func (x *keyIndexer[T]) FromArgs(args ...any) ([]byte, error) { return stringArg(args, true) }
-
-// PrefixFromArgs lets id be ranged over by a prefix of the key.
-func (x *keyIndexer[T]) PrefixFromArgs(args ...any) ([]byte, error) { return stringArg(args, false) }
-
-// lookupIndexer indexes an object under "kind/lookup" for each of its lookups.
-type lookupIndexer struct{}
-
-func (lookupIndexer) FromObject(raw any) (bool, [][]byte, error) {
-	o, ok := raw.(*Object)
-	if !ok {
-		return false, nil, fmt.Errorf("unexpected row %T", raw)
+func (t *tables) resource(k ResourceKey) *Resource {
+	if x := find(t.resources, k.Type); x != nil {
+		return x.get(k.Name)
 	}
-	keys := make([][]byte, 0, len(o.Lookups))
-	for _, l := range o.Lookups {
-		keys = append(keys, terminated(string(o.Kind)+"/"+l))
-	}
-	return len(keys) > 0, keys, nil
+	return nil
 }
 
-func (lookupIndexer) FromArgs(args ...any) ([]byte, error) { return stringArg(args, true) }
-
-func stringArg(args []any, whole bool) ([]byte, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("want one argument, got %d", len(args))
+func (t *tables) tombstone(k ResourceKey) *Tombstone {
+	if x := find(t.tombstones, k.Type); x != nil {
+		return x.get(k.Name)
 	}
-	s, ok := args[0].(string)
-	if !ok {
-		return nil, fmt.Errorf("want a string, got %T", args[0])
-	}
-	if whole {
-		return terminated(s), nil
-	}
-	return []byte(s), nil
+	return nil
 }
 
-// terminated ends a key with a zero byte, so that no key is a prefix of another.
-func terminated(s string) []byte {
-	b := make([]byte, 0, len(s)+1)
-	return append(append(b, s...), 0)
+// find gives the table of a kind or type: there are few.
+func find[K, R any](list []table[K, R], of string) *table[K, R] {
+	for i := range list {
+		if list[i].of == of {
+			return &list[i]
+		}
+	}
+	return nil
 }

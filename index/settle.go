@@ -2,45 +2,17 @@ package index
 
 import "slices"
 
-func (t *tx) settleReads(id DerivationID, old, now *derivation) {
-	if old != nil && slices.Equal(old.reads, now.reads) {
-		now.reads = old.reads
-		return
-	}
-	if old != nil {
-		t.forgetReads(id, old.reads)
-	}
-	for _, k := range now.reads {
-		set := t.ix.readers[k]
-		if set == nil {
-			set = map[DerivationID]struct{}{}
-			t.ix.readers[k] = set
-		}
-		set[id] = struct{}{}
-	}
-}
-
-func (t *tx) forgetReads(id DerivationID, reads []string) {
-	for _, k := range reads {
-		set := t.ix.readers[k]
-		delete(set, id)
-		if len(set) == 0 {
-			delete(t.ix.readers, k)
-		}
-	}
-}
-
 func (t *tx) settleFacts(old, now *derivation) {
 	for i := range now.facts {
 		f := &now.facts[i]
 		if prev := t.fact(f.Key); prev != nil && prev.Digest == f.Digest && prev.Provenance.sameNeeds(f.Provenance) {
 			// Nobody need run again; who runs anyway gets the newer versions.
 			if !equalProvenance(prev.Provenance, f.Provenance) {
-				t.put(tableFacts, f)
+				t.ix.facts.put(f)
 			}
 			continue
 		}
-		t.put(tableFacts, f)
+		t.ix.facts.put(f)
 		t.touchFact(f.Key)
 	}
 	if old == nil {
@@ -51,37 +23,34 @@ func (t *tx) settleFacts(old, now *derivation) {
 		if slices.ContainsFunc(now.facts, func(f Fact) bool { return f.Key == key }) {
 			continue
 		}
-		t.delete(tableFacts, &old.facts[i])
+		t.ix.facts.delete(key)
 		t.touchFact(key)
 	}
 }
 
 func (t *tx) touchFact(key string) {
 	t.touch(readFact(key))
-	for i := range len(key) {
-		if key[i] == '/' {
-			t.touch(readForm(key[:i]))
-			return
-		}
-	}
+	t.touch(readFacts(formOf(key)))
 }
 
-func (t *tx) settleDemands(id DerivationID, old, now *derivation) {
-	for _, d := range now.demands {
+func (t *tx) settleDemands(id DerivationID, old, now *derivation, demands []demand) {
+	if len(demands) > 0 {
+		now.demands = make([]DerivationID, 0, len(demands))
+	}
+	for _, d := range demands {
+		now.demands = append(now.demands, d.id)
 		t.demand(id, d)
 	}
 	if old == nil {
 		return
 	}
-	for _, d := range old.demands {
-		if slices.ContainsFunc(now.demands, func(x demand) bool { return x.id == d.id }) {
+	for _, x := range old.demands {
+		if slices.Contains(now.demands, x) {
 			continue
 		}
-		set := t.ix.demanded[d.id]
-		delete(set.by, id)
-		if len(set.by) == 0 {
-			delete(t.ix.demanded, d.id)
-			t.release(d.id)
+		if set := t.ix.demanded[x]; set.by.remove(id) {
+			delete(t.ix.demanded, x)
+			t.release(x)
 		}
 	}
 }
@@ -91,12 +60,15 @@ func (t *tx) settleDemands(id DerivationID, old, now *derivation) {
 func (t *tx) demand(by DerivationID, d demand) {
 	set := t.ix.demanded[d.id]
 	if set == nil {
-		set = &demanders{param: d.param, by: map[DerivationID]struct{}{}}
+		set = &demanders{param: d.param, basis: d.basis}
 		t.ix.demanded[d.id] = set
 		t.wake(d.id)
 	}
-	set.by[by] = struct{}{}
-	merged := append(Provenance(nil), set.basis...).mergeAll(d.basis)
+	set.by.add(by)
+	if equalProvenance(set.basis, d.basis) {
+		return
+	}
+	merged := slices.Clone(set.basis).mergeAll(d.basis)
 	if !merged.sameNeeds(set.basis) {
 		t.wake(d.id)
 	}
@@ -133,14 +105,5 @@ func (t *tx) newProblems() []Problem {
 			}
 		}
 	}
-	return out
-}
-
-func sortedKeys(m map[string]struct{}) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }

@@ -3,9 +3,8 @@ package index
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strconv"
-
-	memdb "github.com/hashicorp/go-memdb"
 )
 
 // Snapshot is the index at one revision: objects, resources and completeness of
@@ -14,13 +13,14 @@ type Snapshot struct {
 	index    *Index
 	revision Revision
 	source   string
-	txn      *memdb.Txn
+	tables   tables
 	kinds    []*KindRow
 
 	// log has the changes of the revisions in (logStart, revision].
 	log            []LogEntry
 	logStart       Revision
 	sourceProblems []Problem
+	counts         map[string]counts // by type URL
 }
 
 // LogEntry tells what one revision changed.
@@ -58,33 +58,33 @@ func (s *Snapshot) Type(url string) *TypeSpec { return s.index.types[url] }
 
 // Resource gives a live resource, or nil.
 func (s *Snapshot) Resource(k ResourceKey) *Resource {
-	return first[*Resource](s.txn, tableResources, k.path())
+	return s.tables.resource(k)
 }
 
 // Tombstone gives the tombstone of a resource that was derived by this index
 // and no longer is, or nil. A live resource has none.
 func (s *Snapshot) Tombstone(k ResourceKey) *Tombstone {
-	return first[*Tombstone](s.txn, tableTombstones, k.path())
+	return s.tables.tombstone(k)
 }
 
 // Resources gives a type's live resources, ordered by name.
 func (s *Snapshot) Resources(typeURL string) iter.Seq[*Resource] {
-	return each[*Resource](s.txn, tableResources, typeURL+"|")
+	return rows(s.tables.resources, typeURL)
 }
 
 // Tombstones gives a type's tombstones, ordered by name.
 func (s *Snapshot) Tombstones(typeURL string) iter.Seq[*Tombstone] {
-	return each[*Tombstone](s.txn, tableTombstones, typeURL+"|")
+	return rows(s.tables.tombstones, typeURL)
 }
 
 // Object gives an object, or nil.
 func (s *Snapshot) Object(k ObjectKey) *Object {
-	return first[*Object](s.txn, tableObjects, k.path())
+	return s.tables.object(k)
 }
 
 // Objects gives a kind's objects, ordered by namespace and name.
 func (s *Snapshot) Objects(k Kind) iter.Seq[*Object] {
-	return each[*Object](s.txn, tableObjects, string(k)+"/")
+	return rows(s.tables.objects, string(k))
 }
 
 // Problems gives what users should know about their objects: first what the
@@ -92,7 +92,7 @@ func (s *Snapshot) Objects(k Kind) iter.Seq[*Object] {
 func (s *Snapshot) Problems() []Problem {
 	out := append([]Problem(nil), s.sourceProblems...)
 	seen := map[problemKey]struct{}{}
-	for d := range each[*derivation](s.txn, tableDerivations, "") {
+	for d := range s.tables.complaints.all() {
 		for _, p := range d.problems {
 			k := problemKey{p.Object, p.Field, p.Message}
 			if _, dup := seen[k]; !dup {
@@ -110,13 +110,20 @@ type problemKey struct {
 }
 
 // Derivation describes one derivation for explain: the keys it read and the
-// resources it makes.
+// resources it makes. Of the newest revision, whichever the snapshot is of: what
+// only explain asks for is not kept for each.
 func (s *Snapshot) Derivation(id DerivationID) (reads []string, makes []ResourceKey, ok bool) {
-	d := first[*derivation](s.txn, tableDerivations, string(id))
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	d := s.index.derivations[id]
 	if d == nil {
 		return nil, nil, false
 	}
-	return d.reads, d.makes, true
+	for _, x := range d.reads {
+		reads = append(reads, x.id.String())
+	}
+	slices.Sort(reads)
+	return reads, d.makes, true
 }
 
 // Changes gives the log after a revision. ok is false when the log no longer
@@ -136,32 +143,12 @@ func compareKeys(a, b ResourceKey) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
 }
 
-// first and each are the only readers of the tables. A failing lookup is a
-// broken schema, which is our own fault.
-func first[T any](txn *memdb.Txn, table, key string) T {
-	var zero T
-	raw, err := txn.First(table, indexID, key)
-	if err != nil {
-		panic("index: " + err.Error())
+// rows gives the rows of a kind's or type's table; none of one that is not known.
+func rows[K, R any](list []table[K, R], of string) iter.Seq[R] {
+	if t := find(list, of); t != nil {
+		return t.all()
 	}
-	if raw == nil {
-		return zero
-	}
-	return raw.(T)
-}
-
-func each[T any](txn *memdb.Txn, table, prefix string) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		it, err := txn.Get(table, indexID+"_prefix", prefix)
-		if err != nil {
-			panic("index: " + err.Error())
-		}
-		for raw := it.Next(); raw != nil; raw = it.Next() {
-			if !yield(raw.(T)) {
-				return
-			}
-		}
-	}
+	return func(func(R) bool) {}
 }
 
 // Version names the snapshot for people: source and revision.

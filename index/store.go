@@ -5,10 +5,13 @@ import (
 	"slices"
 )
 
-// settleResources stores the drafts and buries what is no longer made. prov is
-// the provenance of the run as a whole: that of "no longer made".
-func (t *tx) settleResources(id DerivationID, old, now *derivation, prov Provenance) {
-	for _, d := range now.drafts {
+// settleResources stores the drafts and buries what is no longer made. The
+// provenance of the run as a whole is that of "no longer made".
+func (t *tx) settleResources(id DerivationID, old, now *derivation, r *Reader) {
+	if len(r.drafts) > 0 {
+		now.makes = make([]ResourceKey, 0, len(r.drafts))
+	}
+	for _, d := range r.drafts {
 		k := ResourceKey{d.Type, d.Name}
 		if slices.Contains(now.makes, k) {
 			panic(fmt.Sprintf("index: derivation %s makes %s twice", id, k))
@@ -21,7 +24,7 @@ func (t *tx) settleResources(id DerivationID, old, now *derivation, prov Provena
 	}
 	for _, k := range old.makes {
 		if !slices.Contains(now.makes, k) {
-			t.bury(k, prov)
+			t.bury(k, r.prov)
 		}
 	}
 }
@@ -37,7 +40,7 @@ func (t *tx) store(id DerivationID, k ResourceKey, d draft) {
 	}
 	if old == nil {
 		row.Ordinal = t.unbury(k)
-		t.put(tableResources, row)
+		t.putResource(row)
 		t.changed[k] = struct{}{}
 		return
 	}
@@ -51,7 +54,7 @@ func (t *tx) store(id DerivationID, k ResourceKey, d draft) {
 	} else {
 		t.changed[k] = struct{}{}
 	}
-	t.put(tableResources, row)
+	t.putResource(row)
 }
 
 func (t *tx) bury(k ResourceKey, prov Provenance) {
@@ -61,9 +64,11 @@ func (t *tx) bury(k ResourceKey, prov Provenance) {
 	}
 	all := append(Provenance(nil), last.Provenance...)
 	grave := &Tombstone{Last: last, Provenance: all.mergeAll(prov), Removed: t.revision}
-	t.delete(tableResources, last)
-	t.put(tableTombstones, grave)
+	t.deleteResource(last)
+	t.putTombstone(grave)
 	t.changed[k] = struct{}{}
 	o := t.ix.ordinals[k.Type]
+	o.live--
+	o.dead++
 	o.graves = append(o.graves, grave)
 }

@@ -53,15 +53,18 @@ func (t *Token) Of(k Kind) (Held, bool) {
 }
 
 // Token gives the resource's version token. s must be of the index that made r.
-func (s *Snapshot) Token(r *Resource) string {
-	b := make([]byte, 0, 64)
+func (s *Snapshot) Token(r *Resource) string { return string(s.AppendToken(make([]byte, 0, 64), r)) }
+
+// AppendToken is Token for one who has a buffer.
+func (s *Snapshot) AppendToken(b []byte, r *Resource) []byte {
 	b = append(b, tokenForm...)
 	b = append(b, '.')
 	b = strconv.AppendUint(b, uint64(r.Digest), 36)
 	b = append(b, '.')
 	b = append(b, s.source...)
 	b = append(b, '.')
-	for i, h := range s.vector(r) {
+	for i := range r.Provenance {
+		h := s.vouched(&r.Provenance[i])
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -73,7 +76,7 @@ func (s *Snapshot) Token(r *Resource) string {
 		}
 		b = strconv.AppendUint(b, uint64(h.Version), 36)
 	}
-	return string(b)
+	return b
 }
 
 // TokenOf gives the parsed form of r's own token.
@@ -81,21 +84,26 @@ func (s *Snapshot) TokenOf(r *Resource) Token {
 	return Token{Digest: r.Digest, Vector: s.vector(r)}
 }
 
-// vector gives what r rests on, at the versions that s can vouch for: a kind on
-// whose absence r relies was listed completely since r was derived, and r was not
-// derived anew, so it is what the derivation makes of that list as well.
+// vector gives what r rests on, at the versions that s can vouch for.
 func (s *Snapshot) vector(r *Resource) []Held {
 	out := make([]Held, 0, len(r.Provenance))
-	for _, x := range r.Provenance {
-		v := x.Version
-		if x.Need != 0 {
-			if row := s.Kind(x.Kind); row != nil && row.Frontier.Observed {
-				v = max(v, row.Listed)
-			}
-		}
-		out = append(out, Held{Kind: x.Kind, Version: v, Absent: !x.Found})
+	for i := range r.Provenance {
+		out = append(out, s.vouched(&r.Provenance[i]))
 	}
 	return out
+}
+
+// vouched gives what a resource rests on of one kind. A kind on whose absence the
+// resource relies was listed completely since it was derived, and it was not
+// derived anew, so it is what the derivation makes of that list as well.
+func (s *Snapshot) vouched(x *Basis) Held {
+	v := x.Version
+	if x.Need != 0 {
+		if row := s.Kind(x.Kind); row != nil && row.Frontier.Observed {
+			v = max(v, row.Listed)
+		}
+	}
+	return Held{Kind: x.Kind, Version: v, Absent: !x.Found}
 }
 
 // ParseToken reads a version that a client says it holds.

@@ -4,11 +4,14 @@ import "slices"
 
 // unbury removes a resource's tombstone, if there is one, and gives its ordinal.
 func (t *tx) unbury(k ResourceKey) uint32 {
+	o := t.ix.ordinals[k.Type]
+	o.live++
 	if grave := t.tombstone(k); grave != nil {
-		t.delete(tableTombstones, grave)
+		t.deleteTombstone(grave)
+		o.dead--
 		return grave.Last.Ordinal
 	}
-	return t.ix.ordinals[k.Type].take()
+	return o.take()
 }
 
 // sweep deletes the tombstones that every reader has passed and whose needs are
@@ -43,13 +46,15 @@ func (t *tx) sweepOne(o *ordinals, grave *Tombstone) bool {
 			return false
 		}
 	}
-	t.delete(tableTombstones, grave)
+	t.deleteTombstone(grave)
+	o.dead--
 	o.free = append(o.free, grave.Last.Ordinal)
 	return true
 }
 
 // ordinals hands out the small numbers of one resource type. Owned by the writer.
 type ordinals struct {
+	counts
 	next   uint32
 	free   []uint32
 	graves []*Tombstone // oldest first; some may have been unburied

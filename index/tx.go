@@ -1,19 +1,18 @@
 package index
 
 import (
-	"iter"
 	"slices"
-
-	memdb "github.com/hashicorp/go-memdb"
 )
 
 // tx is one write transaction: the changes of an Apply and the derivations that
 // follow from them.
 type tx struct {
 	ix       *Index
-	txn      *memdb.Txn
+	tables   tables // the snapshot's, copied where they are edited
 	revision Revision
 	source   string
+	kinds    []*KindRow // the snapshot's, until one is edited
+	edited   []bool     // rows of kinds that are this transaction's own
 
 	queue     [MaxRank + 1][]DerivationID
 	unsorted  [MaxRank + 1]bool
@@ -90,7 +89,8 @@ func (t *tx) keep(old, o *Object) {
 		return // a source without versions hands the same row over again
 	}
 	t.ix.rules.Prepare(o)
-	t.put(tableObjects, o)
+	t.putObject(o)
+	t.ix.lookups.put(old, o)
 	t.count(o.Kind, old == nil, 1)
 	t.touchObject(old)
 	t.touchObject(o)
@@ -101,7 +101,8 @@ func (t *tx) remove(k ObjectKey) {
 	if old == nil {
 		return
 	}
-	t.delete(tableObjects, old)
+	t.deleteObject(old)
+	t.ix.lookups.put(old, nil)
 	t.count(k.Kind, true, -1)
 	t.touchObject(old)
 }
@@ -132,16 +133,16 @@ func (t *tx) status(c KindStatus) {
 // setKind replaces a kind's row. A kind that becomes complete, or ceases to be
 // taken for absent, wakes those who asked.
 func (t *tx) setKind(k Kind, edit func(*KindRow)) {
-	old := t.kind(k)
-	if old == nil {
+	now := t.kind(k)
+	if now == nil {
 		return
 	}
-	row := *old
+	old, row := *now, *now
 	edit(&row)
-	if row == *old {
+	if row == old {
 		return
 	}
-	t.put(tableKinds, &row)
+	*t.editKind(k) = row
 	t.completeness = true
 	if row.Complete() == old.Complete() {
 		return
@@ -152,14 +153,24 @@ func (t *tx) setKind(k Kind, edit func(*KindRow)) {
 	t.touch(readKind(k))
 }
 
-func (t *tx) count(k Kind, changed bool, by int) {
-	if !changed {
-		return
+// editKind gives the kind's row to be modified: a copy of the snapshot's, the
+// first time.
+func (t *tx) editKind(k Kind) *KindRow {
+	i := slices.IndexFunc(t.kinds, func(row *KindRow) bool { return row.Kind == k })
+	if t.edited == nil {
+		t.kinds, t.edited = slices.Clone(t.kinds), make([]bool, len(t.kinds))
 	}
-	if old := t.kind(k); old != nil {
-		row := *old
-		row.Objects += by
-		t.put(tableKinds, &row)
+	if !t.edited[i] {
+		row := *t.kinds[i]
+		t.kinds[i], t.edited[i] = &row, true
+	}
+	t.dirty = true
+	return t.kinds[i]
+}
+
+func (t *tx) count(k Kind, changed bool, by int) {
+	if changed && t.kind(k) != nil {
+		t.editKind(k).Objects += by
 	}
 }
 
@@ -215,9 +226,9 @@ func (t *tx) touchObject(o *Object) {
 	}
 }
 
-func (t *tx) touch(key string) {
-	for id := range t.ix.readers[key] {
-		t.wake(id)
+func (t *tx) touch(id readID) {
+	if x := t.ix.reads.get(id); x != nil {
+		x.readers.each(t.wake)
 	}
 }
 
@@ -236,58 +247,59 @@ func (t *tx) wake(id DerivationID) {
 
 // The tables, typed.
 
-func (t *tx) put(table string, row any) {
+func (t *tx) putObject(o *Object) {
 	t.dirty = true
-	if err := t.txn.Insert(table, row); err != nil {
-		panic("index: " + err.Error())
-	}
+	find(t.tables.objects, string(o.Kind)).put(t.revision, objectName{o.Namespace, o.Name}, o)
 }
 
-func (t *tx) delete(table string, row any) {
+func (t *tx) deleteObject(o *Object) {
 	t.dirty = true
-	if err := t.txn.Delete(table, row); err != nil {
-		panic("index: " + err.Error())
-	}
+	find(t.tables.objects, string(o.Kind)).delete(t.revision, objectName{o.Namespace, o.Name})
 }
 
-func (t *tx) kind(k Kind) *KindRow { return first[*KindRow](t.txn, tableKinds, string(k)) }
-
-func (t *tx) object(k ObjectKey) *Object { return first[*Object](t.txn, tableObjects, k.path()) }
-
-func (t *tx) fact(key string) *Fact { return first[*Fact](t.txn, tableFacts, key) }
-
-func (t *tx) resource(k ResourceKey) *Resource {
-	return first[*Resource](t.txn, tableResources, k.path())
+func (t *tx) putResource(r *Resource) {
+	t.dirty = true
+	find(t.tables.resources, r.Type).put(t.revision, r.Name, r)
 }
 
-func (t *tx) tombstone(k ResourceKey) *Tombstone {
-	return first[*Tombstone](t.txn, tableTombstones, k.path())
+func (t *tx) deleteResource(r *Resource) {
+	t.dirty = true
+	find(t.tables.resources, r.Type).delete(t.revision, r.Name)
 }
 
-func (t *tx) derivation(id DerivationID) *derivation {
-	return first[*derivation](t.txn, tableDerivations, string(id))
+func (t *tx) putTombstone(x *Tombstone) {
+	t.dirty = true
+	find(t.tables.tombstones, x.Last.Type).put(t.revision, x.Last.Name, x)
 }
 
-func (t *tx) facts(form string) []*Fact {
-	return slices.Collect(each[*Fact](t.txn, tableFacts, form+"/"))
+func (t *tx) deleteTombstone(x *Tombstone) {
+	t.dirty = true
+	find(t.tables.tombstones, x.Last.Type).delete(t.revision, x.Last.Name)
 }
 
-func (t *tx) lookup(k Kind, lookup string) []*Object {
-	it, err := t.txn.Get(tableObjects, indexLookup, string(k)+"/"+lookup)
-	if err != nil {
-		panic("index: " + err.Error())
-	}
-	return slices.Collect(rows[*Object](it))
-}
-
-func rows[T any](it memdb.ResultIterator) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for raw := it.Next(); raw != nil; raw = it.Next() {
-			if !yield(raw.(T)) {
-				return
-			}
+func (t *tx) kind(k Kind) *KindRow {
+	for _, row := range t.kinds {
+		if row.Kind == k {
+			return row
 		}
 	}
+	return nil
+}
+
+func (t *tx) object(k ObjectKey) *Object { return t.tables.object(k) }
+
+func (t *tx) fact(key string) *Fact { return t.ix.facts.byKey[key] }
+
+func (t *tx) resource(k ResourceKey) *Resource { return t.tables.resource(k) }
+
+func (t *tx) tombstone(k ResourceKey) *Tombstone { return t.tables.tombstone(k) }
+
+func (t *tx) derivation(id DerivationID) *derivation { return t.ix.derivations[id] }
+
+func (t *tx) facts(form string) []*Fact { return slices.Clone(t.ix.facts.of(form)) }
+
+func (t *tx) lookup(k Kind, lookup string) []*Object {
+	return slices.Clone(t.ix.lookups[lookupKey{k, lookup}])
 }
 
 // appendNew appends those of the new problems that the old ones lack.

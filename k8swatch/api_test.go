@@ -44,8 +44,9 @@ type api struct {
 	// refuse gives a status other than 0 to answer a request with.
 	refuse map[string]func(*http.Request) int
 	// gate is called before a page, or the end mark of a streamed list, leaves.
-	gate  func(resource, cont string)
-	lists []*http.Request
+	gate    func(resource, cont string)
+	lists   []*http.Request
+	refused int
 }
 
 type stored struct {
@@ -203,13 +204,21 @@ func (a *api) groups() metav1.APIGroupList {
 	return out
 }
 
+// count makes each error's text differ from the last.
+func (a *api) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refused++
+	return a.refused
+}
+
 func (a *api) serve(rw http.ResponseWriter, r *http.Request, what string, then func()) {
 	a.mu.Lock()
 	refuse := a.refuse[what]
 	a.mu.Unlock()
 	if refuse != nil {
 		if code := refuse(r); code != 0 {
-			status(rw, code, map[int]string{403: "Forbidden", 404: "NotFound"}[code], what+" is refused")
+			status(rw, code, map[int]string{403: "Forbidden", 404: "NotFound"}[code], fmt.Sprintf("%s is refused (%d)", what, a.count()))
 			return
 		}
 	}

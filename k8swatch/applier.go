@@ -89,5 +89,7 @@ func (a *applier) gather(first item) batch {
 
 func (a *applier) apply(b batch) {
 	cause, commit := b.start(a.opts.Tracer)
-	commit(a.sink.Apply(cause, b.changes...))
+	c := a.sink.Apply(cause, b.changes...)
+	a.opts.Arrivals.Note(uint64(c.Revision), b.at)
+	commit(c)
 }

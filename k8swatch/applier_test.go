@@ -31,7 +31,8 @@ func (s *slowSink) Apply(_ index.Cause, changes ...index.Change) index.Commit {
 	defer s.mu.Unlock()
 	var names []string
 	for _, c := range changes {
-		name, _ := describe(c)
+		key, _ := describe(c)
+		name := key.String()
 		names = append(names, strings.TrimPrefix(name, "Service x/"))
 	}
 	s.log = append(s.log, fmt.Sprintf("%s %s", time.Since(s.begin), strings.Join(names, "+")))

@@ -44,15 +44,14 @@ const maxNames = 16
 // context is the cause of the commit, with which the returned function ends the
 // span. A batch of states and bookmarks alone has no span.
 func (b *batch) start(tracer trace.Tracer) (index.Cause, func(index.Commit)) {
-	if !slices.ContainsFunc(b.changes, touchesObjects) {
+	if !slices.ContainsFunc(b.changes, worthASpan) {
 		return index.Cause{}, func(index.Commit) {}
 	}
 	ctx, opts := context.Background(), []trace.SpanStartOption{trace.WithTimestamp(b.at)}
-	// Pages of one list are that list's children; of several, linked to each.
-	if len(b.lists) == 1 {
+	// Pages of a list are that list's children; of several, linked to the others.
+	if len(b.lists) > 0 {
 		ctx = trace.ContextWithSpanContext(ctx, b.lists[0])
-	} else {
-		for _, l := range b.lists {
+		for _, l := range b.lists[1:] {
 			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: l}))
 		}
 	}
@@ -65,7 +64,7 @@ func (b *batch) start(tracer trace.Tracer) (index.Cause, func(index.Commit)) {
 		if span.IsRecording() {
 			span.SetAttributes(commitAttributes(c, len(b.changes))...)
 			for _, k := range c.Observed {
-				span.AddEvent(tracing.EventObserved, trace.WithAttributes(tracing.AttrKind.String(string(k))))
+				span.AddEvent(tracing.EventObserved, trace.WithAttributes(tracing.AttrKind.String(string(k)), tracing.AttrFrontier.String(b.listed(k).String())))
 			}
 		}
 		span.End()
@@ -83,33 +82,50 @@ func commitAttributes(c index.Commit, changes int) []attribute.KeyValue {
 	}
 }
 
-func touchesObjects(c index.Change) bool {
-	switch c.(type) {
+// worthASpan: what changes objects, or says what is wrong with them.
+func worthASpan(c index.Change) bool {
+	switch c := c.(type) {
 	case index.Upsert, index.Delete, index.Replace:
 		return true
+	case index.Problems:
+		return len(c.List) > 0
 	}
 	return false
 }
 
+// listed gives the version of a kind's list that the batch completes; 0 for none.
+func (b *batch) listed(kind index.Kind) index.ResourceVersion {
+	for _, c := range b.changes {
+		if r, ok := c.(index.Replace); ok && r.Kind == kind {
+			return r.Version
+		}
+	}
+	return 0
+}
+
 func (b *batch) attributes() []attribute.KeyValue {
-	var names []string
+	names := make([]string, 0, min(maxNames, len(b.changes)))
 	var newest index.ResourceVersion
+	var only index.ObjectKey
 	events := 0
 	for _, c := range b.changes {
-		name, version := describe(c)
-		if name == "" {
+		key, version := describe(c)
+		if key.Kind == "" {
 			continue
 		}
 		events++
-		newest = max(newest, version)
+		newest, only = max(newest, version), key
 		if len(names) < maxNames {
-			names = append(names, name)
+			names = append(names, key.String())
 		}
 	}
 	out := []attribute.KeyValue{
 		tracing.AttrEvents.Int(events),
 		tracing.AttrObjectName.StringSlice(names),
 		tracing.AttrResourceVersion.String(newest.String()),
+	}
+	if events == 1 {
+		out = append(out, tracing.AttrKind.String(string(only.Kind)), tracing.AttrNamespace.String(only.Namespace))
 	}
 	if b.event != "" {
 		out = append(out, tracing.AttrEventType.String(b.event))
@@ -118,14 +134,14 @@ func (b *batch) attributes() []attribute.KeyValue {
 }
 
 // describe names the object that a change is about, or the kind for a list.
-func describe(c index.Change) (string, index.ResourceVersion) {
+func describe(c index.Change) (index.ObjectKey, index.ResourceVersion) {
 	switch c := c.(type) {
 	case index.Upsert:
-		return c.Object.String(), c.Object.Version
+		return c.Object.ObjectKey, c.Object.Version
 	case index.Delete:
-		return c.Key.String(), c.Version
+		return c.Key, c.Version
 	case index.Replace:
-		return string(c.Kind), c.Version
+		return index.ObjectKey{Kind: c.Kind}, c.Version
 	}
-	return "", 0
+	return index.ObjectKey{}, 0
 }

@@ -94,7 +94,7 @@ func warningsOf(strict []error) []fieldError {
 	var out []fieldError
 	for _, err := range strict {
 		field := ""
-		if f, ok := err.(json.FieldError); ok {
+		if f := json.FieldError(nil); errors.As(err, &f) {
 			field = f.FieldPath()
 		}
 		// What the API server adds, and kubectl prints, is no news.

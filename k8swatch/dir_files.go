@@ -26,8 +26,8 @@ func (s stamp) equal(t stamp) bool {
 
 // files decides which files of a folder are to be read, and when. A file that
 // shrank or vanished may be one that is just being written: only when it has been
-// still for a while is it believed. It does no more I/O than to look at names,
-// sizes and times.
+// still for a while is it believed, unless it was put in its place whole, by a
+// rename. It does no more I/O than to look at names, sizes and times.
 type files struct {
 	root   string
 	settle time.Duration
@@ -57,14 +57,16 @@ const (
 	doubtful
 )
 
-// judge compares a file with what was read of it.
-func (f *files) judge(name string, now stamp, at time.Time) verdict {
+// judge compares a file with what was read of it. whole says that it is known
+// not to be in the middle of being written.
+func (f *files) judge(name string, now stamp, whole bool, at time.Time) verdict {
 	last, known := f.read[name]
 	if known && last.equal(now) || !known && now.gone {
 		delete(f.doubted, name)
 		return unchanged
 	}
-	if suspicious := now.gone || known && now.size < last.size; suspicious && !f.still(name, now, at) {
+	suspicious := now.gone || !whole && known && now.size < last.size
+	if suspicious && !f.still(name, now, at) {
 		return doubtful
 	}
 	if now.gone {

@@ -49,6 +49,11 @@ func (d *Dir) note(e fsnotify.Event) bool {
 		return false
 	case isManifest(name):
 		d.dirty[name] = struct{}{}
+		if e.Has(fsnotify.Create) {
+			d.arrived[name] = struct{}{}
+		} else if e.Has(fsnotify.Write) {
+			delete(d.arrived, name)
+		}
 	default:
 		d.all = true // a folder, perhaps
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-xds/holdfast/index"
+	"github.com/holdfast-xds/holdfast/tracing"
 )
 
 // first reads the whole folder: its initial list. What is read goes to the index
@@ -31,6 +32,7 @@ func (d *Dir) first(ctx context.Context) {
 	d.deliver(d.folder.take(false)...)
 	d.conclude()
 	d.span.end(len(d.folder.applied))
+	d.start.outcome(folderID, index.Observed)
 }
 
 // step takes in what has changed, as one transaction.
@@ -69,7 +71,7 @@ func (d *Dir) settle(kind index.Kind) []index.Change {
 		return out
 	}
 	if s.state != state {
-		d.opts.Logger.Log(context.Background(), levelOf(state), "kind is "+string(state), messageAttrs(kind, message)...)
+		d.opts.Logger.Log(context.Background(), levelOf(state), "kind is "+string(state), append(messageAttrs(kind, message), tracing.LogAttr(d.span.newest()))...)
 	}
 	s.state, s.message = state, message
 	return append(out, index.KindStatus{Kind: kind, State: state, Error: message, At: d.opts.Now()})
@@ -94,9 +96,11 @@ func (d *Dir) toLookAt() []string {
 	}
 	d.folder.report(".", nil)
 	if all {
+		begin := time.Now()
 		for _, name := range d.scan() {
 			names[name] = struct{}{}
 		}
+		d.scanTook = time.Since(begin)
 	}
 	for name := range d.files.doubted {
 		names[name] = struct{}{}
@@ -138,16 +142,24 @@ func (d *Dir) read(name string) {
 		d.unreadable(name, err)
 		return
 	}
-	switch d.files.judge(name, now, time.Now()) {
+	whole := d.whole(name, now)
+	switch d.files.judge(name, now, whole, time.Now()) {
 	case vanished:
 		d.folder.drop(name)
-		d.files.accept(name, now)
+		d.accept(name, now)
 	case changed:
-		d.parse(name, now)
+		d.parse(name, now, whole)
 	}
 }
 
-func (d *Dir) parse(name string, now stamp) {
+// whole: the file came by a rename, not by being created and then written, as
+// far as events and its time of modification tell. An empty one is doubted.
+func (d *Dir) whole(name string, now stamp) bool {
+	_, arrived := d.arrived[name]
+	return arrived && now.size > 0 && time.Since(now.modified) > d.opts.Debounce/2
+}
+
+func (d *Dir) parse(name string, now stamp, whole bool) {
 	text, err := os.ReadFile(filepath.Join(d.root, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return // the event that says so is on its way
@@ -158,12 +170,17 @@ func (d *Dir) parse(name string, now stamp) {
 	}
 	r := parse(d.opts.Kinds, name, text, d.folder.files[name])
 	// Perhaps the rest of it is still being written.
-	half := r.broken || len(text) == 0
+	half := !whole && (r.broken || len(text) == 0)
 	if half && d.young(name, now) && !d.files.still(name, now, time.Now()) {
 		return
 	}
 	d.folder.put(r)
+	d.accept(name, now)
+}
+
+func (d *Dir) accept(name string, now stamp) {
 	d.files.accept(name, now)
+	delete(d.arrived, name)
 }
 
 // young: the file is not known yet to have been still for a while.
@@ -175,7 +192,7 @@ func (d *Dir) young(name string, now stamp) bool {
 // unreadable keeps all that was read of a file. It is tried again at each look.
 func (d *Dir) unreadable(name string, err error) {
 	d.folder.put(&reading{path: name, broken: true, problems: []index.Problem{brokenFile(name, err)}})
-	d.files.accept(name, stamp{size: -1})
+	d.accept(name, stamp{size: -1})
 }
 
 // checkRoot: a folder that is gone, or that another, empty one has taken the

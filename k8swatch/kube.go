@@ -21,6 +21,10 @@ type Kube struct {
 	core    *rest.RESTClient // discovery, namespaces, health: JSON
 	kinds   []*resource
 	stall   time.Duration
+	meters  *meters
+
+	// served rings when a kind that failed is served again.
+	served bell
 
 	// id guards the source id; it changes when a rollback is found.
 	id struct {
@@ -39,7 +43,11 @@ func NewKube(config *rest.Config, sink Sink, opts Options) (*Kube, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Kube{sink: sink, opts: opts, clients: c, stall: stallTimeout}
+	m, err := newMeters(opts.Meter)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the API server's kinds: %w", err)
+	}
+	k := &Kube{sink: sink, opts: opts, clients: c, stall: stallTimeout, meters: m}
 	if k.core, err = c.of(coreVersion, typeJSON); err != nil {
 		return nil, err
 	}
@@ -60,7 +68,12 @@ func (k *Kube) Run(ctx context.Context) error {
 	defer running.end()
 	a := newApplier(ctx, k.sink, k.opts)
 	running.Go(a.run)
-	states := k.states(a.put)
+	start := startUp(k.opts.Tracer, k.names())
+	defer start.end()
+	states := k.states(a.put, start)
+	if err := k.meters.ages(states, k.opts.Now); err != nil {
+		return fmt.Errorf("metrics of the API server's kinds: %w", err)
+	}
 	if !k.identify(ctx, a.put, states) {
 		return nil
 	}
@@ -72,10 +85,19 @@ func (k *Kube) Run(ctx context.Context) error {
 	return nil
 }
 
-func (k *Kube) states(put func(item)) []*kindState {
+func (k *Kube) states(put func(item), start *startSpan) []*kindState {
 	out := make([]*kindState, len(k.kinds))
 	for i, r := range k.kinds {
-		out[i] = &kindState{kind: r.Kind, log: k.opts.Logger, now: k.opts.Now, emit: put, state: index.Unknown}
+		span := &listSpan{kind: r.Kind, tracer: k.opts.Tracer, start: start, meters: k.meters}
+		out[i] = &kindState{kind: r.Kind, log: k.opts.Logger, now: k.opts.Now, span: span, emit: put, state: index.Unknown, recovered: k.served.ring}
+	}
+	return out
+}
+
+func (k *Kube) names() []index.Kind {
+	out := make([]index.Kind, 0, len(k.kinds))
+	for _, r := range k.kinds {
+		out = append(out, r.Kind)
 	}
 	return out
 }

@@ -98,15 +98,19 @@ func (f *feed) look(e watch.Event) {
 		trim(o)
 		if f.initial && e.Type != watch.Deleted {
 			f.state.progress()
+			f.state.span.came()
 			f.seen([]runtime.Object{e.Object})
 		}
 	case watch.Bookmark:
 		o, ok := e.Object.(metav1.Object)
 		if ok && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			f.state.span.came()
 			f.initial = false
 		}
 	case watch.Error:
-		if err := apierrors.FromObject(e.Object); !f.initial && !stale(err) {
+		err := apierrors.FromObject(e.Object)
+		f.state.span.because(err)
+		if !f.initial && !stale(err) {
 			f.state.failed(fmt.Errorf("watch of %s: %w", nameOf(f.Watched), err))
 		}
 	}

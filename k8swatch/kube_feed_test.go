@@ -26,7 +26,7 @@ func TestFeedStalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lister{resource: resource{Watched: kinds.Find(kinds.Service)}, running: &tasks{}, stall: 30 * time.Second}
-				l.state = &kindState{emit: func(item) {}, now: time.Now}
+				l.state = &kindState{emit: func(item) {}, now: time.Now, span: untraced(t)}
 				from := watch.NewFake()
 				if !l.running.begin() {
 					t.Fatal("may not begin")

@@ -75,6 +75,7 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 		return nil, err
 	}
 	l.state.progress()
+	l.store.span.came()
 	page, err := l.page(list)
 	if err != nil {
 		return nil, err
@@ -186,6 +187,7 @@ func (l *lister) notOpened(err error, initial bool) error {
 		return fmt.Errorf("streamed list of %s: %s", nameOf(l.Watched), err.Error())
 	}
 	err = fmt.Errorf("watch of %s: %w", nameOf(l.Watched), err)
+	l.store.span.because(err)
 	if !initial && !stale(err) && !apierrors.IsNotFound(err) {
 		l.state.failed(err)
 	}

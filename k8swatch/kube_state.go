@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/holdfast-xds/holdfast/index"
+	"github.com/holdfast-xds/holdfast/tracing"
 )
 
 // kindState says what is known of one kind's list and watch.
@@ -24,7 +26,12 @@ type kindState struct {
 	kind index.Kind
 	log  *slog.Logger
 	now  func() time.Time
-	emit func(item)
+	span *listSpan
+	// heard is when the API server last told something of the kind; UnixNano, 0 for never.
+	heard atomic.Int64
+	emit  func(item)
+	// recovered is called when the kind is observed after it was failing.
+	recovered func()
 
 	mu       sync.Mutex
 	state    index.State
@@ -46,6 +53,7 @@ func (s *kindState) progress() {
 func (s *kindState) replaced(watching bool, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hear()
 	first := !s.observed
 	s.observed = true
 	if first || watching {
@@ -84,6 +92,9 @@ func (s *kindState) absent(message string) {
 	s.to(index.Absent, message)
 }
 
+// hear notes that the API server told something of the kind.
+func (s *kindState) hear() { s.heard.Store(s.now().UnixNano()) }
+
 func (s *kindState) to(state index.State, message string) {
 	if c := s.turn(state, message); len(c) > 0 {
 		s.emit(item{changes: c})
@@ -97,7 +108,13 @@ func (s *kindState) turn(state index.State, message string) []index.Change {
 		return nil
 	}
 	if s.state != state {
-		s.log.Log(context.Background(), levelOf(state), "kind is "+string(state), messageAttrs(s.kind, message)...)
+		s.log.Log(context.Background(), levelOf(state), "kind is "+string(state), append(messageAttrs(s.kind, message), tracing.LogAttr(s.span.newest()))...)
+	}
+	if state != index.Listing {
+		s.span.start.outcome(s.kind, state)
+	}
+	if s.state == index.Failing && state == index.Observed {
+		s.recovered()
 	}
 	s.state, s.message = state, message
 	return []index.Change{index.KindStatus{Kind: s.kind, State: state, Error: message, At: s.now()}}

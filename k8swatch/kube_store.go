@@ -47,6 +47,7 @@ func (s *store) upsert(event watch.EventType, o any) error {
 		return err
 	}
 	s.highest = max(s.highest, obj.Version)
+	s.state.hear()
 	s.put(item{event: string(event), changes: []index.Change{index.Upsert{Object: obj, InOrder: true}}})
 	return nil
 }
@@ -60,6 +61,7 @@ func (s *store) Delete(o any) error {
 		return err
 	}
 	s.highest = max(s.highest, obj.Version)
+	s.state.hear()
 	s.put(item{event: string(watch.Deleted), changes: []index.Change{index.Delete{Key: obj.ObjectKey, Version: obj.Version}}})
 	return nil
 }
@@ -95,6 +97,7 @@ func (s *store) Bookmark(resourceVersion string) error {
 		return fmt.Errorf("bookmark of %s: resourceVersion %q is not a number", s.kind, resourceVersion)
 	}
 	s.highest = max(s.highest, version)
+	s.state.hear()
 	s.put(item{changes: []index.Change{index.Bookmark{Kind: s.kind, Version: version}}})
 	return nil
 }

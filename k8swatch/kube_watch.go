@@ -29,8 +29,7 @@ type watcher struct {
 const stallTimeout = 30 * time.Second
 
 func (k *Kube) watcher(r *resource, state *kindState, put func(item), running *tasks) *watcher {
-	span := &listSpan{kind: r.Kind, tracer: k.opts.Tracer}
-	s := &store{kind: r.Kind, state: state, put: put, span: span, rolledBack: k.rolledBack}
+	s := &store{kind: r.Kind, state: state, put: put, span: state.span, rolledBack: k.rolledBack}
 	l := &lister{resource: *r, state: state, store: s, put: put, batch: k.opts.Batch, stall: k.stall, running: running}
 	// client-go says much at every try; what matters of it is in the kind's state.
 	log := logr.FromSlogHandler(k.opts.Logger.Handler()).V(4)
@@ -40,7 +39,7 @@ func (k *Kube) watcher(r *resource, state *kindState, put func(item), running *t
 	})
 	reflector.WatchListPageSize = k.opts.PageSize
 	return &watcher{
-		kube: k, resource: r, state: state, span: span, reflector: reflector, log: log,
+		kube: k, resource: r, state: state, span: state.span, reflector: reflector, log: log,
 		backoff: backoff{min: k.opts.RetryMin, max: k.opts.RetryMax},
 	}
 }
@@ -53,11 +52,23 @@ func (w *watcher) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		w.span.because(err)
 		w.span.fail(err)
 		w.judge(ctx, err)
-		if !sleep(ctx, max(suggested(err), w.backoff.next(time.Since(start)))) {
-			return
-		}
+		w.pause(ctx, max(suggested(err), w.backoff.next(time.Since(start))))
+	}
+}
+
+// pause waits before the next try. When another kind is served again, the wait
+// is over, and tries come in quick succession once more.
+func (w *watcher) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.kube.served.rung():
+		w.backoff.now = 0
+	case <-ctx.Done():
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -29,6 +31,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Tracer makes a span for each list and each batch of watch events; nil makes none.
 	Tracer trace.Tracer
+	// Meter makes the source's metrics; nil makes none.
+	Meter metric.Meter
+	// Arrivals are told when the changes of each revision came; nil is not.
+	Arrivals *tracing.Arrivals
 	// Kinds to watch; nil for kinds.All.
 	Kinds []kinds.Watched
 	// Now is the clock for what is shown to people.
@@ -58,6 +64,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Tracer == nil {
 		o.Tracer = noop.NewTracerProvider().Tracer(tracing.Scope)
+	}
+	if o.Meter == nil {
+		o.Meter = metricnoop.NewMeterProvider().Meter(tracing.Scope)
 	}
 	if o.Kinds == nil {
 		o.Kinds = kinds.All

@@ -21,7 +21,7 @@ func fatMeta() metav1.ObjectMeta {
 	seconds := int64(1)
 	return metav1.ObjectMeta{
 		Name: "n", Namespace: "x", UID: "u", Generation: 7, ResourceVersion: "9", CreationTimestamp: now,
-		GenerateName: "n-", SelfLink: "/n", DeletionTimestamp: &now, DeletionGracePeriodSeconds: &seconds,
+		GenerateName: "n-", DeletionTimestamp: &now, DeletionGracePeriodSeconds: &seconds,
 		Labels: map[string]string{"app": "a", "kubernetes.io/service-name": "s"},
 		Annotations: map[string]string{
 			"kubectl.kubernetes.io/last-applied-configuration": "{}",

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -174,4 +175,17 @@ func (e event) String() string {
 		return fmt.Sprintf("%s deleted at %d", e.object.ObjectKey, e.version)
 	}
 	return fmt.Sprintf("%s at %d", e.object.ObjectKey, e.version)
+}
+
+// listAt gives a kind's objects as they were at a version, ordered by key.
+func (a *apiServer) listAt(kind index.Kind, v version) []*index.Object {
+	then := map[index.ObjectKey]*index.Object{}
+	for _, e := range a.after(kind, 0, v) {
+		if e.deleted {
+			delete(then, e.object.ObjectKey)
+		} else {
+			then[e.object.ObjectKey] = e.object
+		}
+	}
+	return slices.SortedFunc(maps.Values(then), func(x, y *index.Object) int { return compareKeys(x.ObjectKey, y.ObjectKey) })
 }

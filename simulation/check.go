@@ -34,47 +34,48 @@ func (w *world) checkSafety(i int, e *envoy) {
 	before, now := w.served[i], s.facts(w.gen.hosts)
 	w.served[i] = now
 	if before == nil || !e.wasReady {
-		w.checkStart(e, now)
+		w.checkStart(e, s, now)
 	}
 	for f, view := range before {
 		if _, ok := now[f]; ok {
 			continue
 		}
-		if since, holds := w.truth.since[f]; holds && since <= view && !s.takenOver(f) {
+		if since, holds := w.truth.since[f]; holds && since <= view && !s.apart(f) {
 			w.fail("safety", "%s lost %s, which holds since version %d; it was made from version %d; now %s, where %s is right",
 				e.name, f, since, view, s.explain(f), w.truth.now.explain(f))
 		}
 	}
 }
 
-// checkStart: an Envoy that becomes ready serves all that held when its listeners
-// were made, unless it was let go without a kind that kept failing.
-func (w *world) checkStart(e *envoy, now map[fact]version) {
+// checkStart: an Envoy that becomes ready serves all that held when what it has
+// was made, unless it was let go without a kind that kept failing.
+func (w *world) checkStart(e *envoy, s *serving, now map[fact]version) {
 	if !e.ready || e.wasReady {
 		return
 	}
 	e.wasReady = true
-	view, excused := e.startedFrom()
-	if excused {
+	view, whole := e.startedFrom()
+	if !whole || !w.gen.tidy {
 		return
 	}
 	for f, since := range w.truth.since {
-		if _, ok := now[f]; !ok && since <= view && !w.rejectable() && !e.inService().takenOver(f) {
-			w.fail("start", "%s became ready without %s, which holds since version %d; its listeners are of version %d; now %s", e.name, f, since, view, e.inService().explain(f))
+		if _, ok := now[f]; !ok && since <= view {
+			w.fail("start", "%s became ready without %s, which holds since version %d; all that it has is of version %d; now %s", e.name, f, since, view, s.explain(f))
 		}
 	}
 }
 
-// startedFrom gives the view that all of an Envoy is at least of.
-func (e *envoy) startedFrom() (view version, excused bool) {
-	view = 1 << 62
+// startedFrom gives the version that all of an Envoy is of, if there is one.
+func (e *envoy) startedFrom() (view version, whole bool) {
+	view, whole = 1<<62, true
+	var newest version
 	for _, x := range e.holdings() {
 		if x != nil {
-			view = min(view, x.view)
-			excused = excused || x.excused
+			view, newest = min(view, x.view), max(newest, x.newest)
+			whole = whole && !x.partial
 		}
 	}
-	return view, excused
+	return view, whole && newest <= view
 }
 
 // checkReferences: a route uses only clusters that are in service, a listener
@@ -120,6 +121,14 @@ func (w *world) checkPatience(e *envoy) {
 	for _, name := range sorted(e.clusters) {
 		if c := e.clusters[name]; c.warming != nil && c.stream == e.conn && w.wanted(e.conn, c.warming) {
 			w.fail("warming", "%s: cluster %s waits for its endpoints, and nothing is under way", e.name, name)
+		}
+	}
+	if !e.conn.stream.Deadline().IsZero() {
+		return // something comes with time
+	}
+	for _, name := range sorted(e.listeners) {
+		if l := e.listeners[name]; l.warming != nil && l.stream == e.conn && w.gen.tidy && w.wanted(e.conn, l.warming) {
+			w.fail("warming", "%s: listener %s waits for what it names, and nothing is under way", e.name, name)
 		}
 	}
 }

@@ -46,10 +46,17 @@ func newGenerator(api *apiServer, r *random) *generator {
 	return g
 }
 
+// put stores an object, if its kind is served.
+func (g *generator) put(kind index.Kind, o body) {
+	if g.api.health[kind] != unserved {
+		g.api.put(kind, o)
+	}
+}
+
 // populate makes the first objects.
 func (g *generator) populate(r *random) {
 	for _, n := range []string{ns1, ns2} {
-		g.api.put(kinds.Namespace, newNamespace(n, 0))
+		g.put(kinds.Namespace, newNamespace(n, 0))
 	}
 	for s := range g.services {
 		g.service(r, s)
@@ -74,7 +81,7 @@ func (g *generator) populate(r *random) {
 		g.ingress(r)
 	}
 	if r.oneIn(2) {
-		g.api.put(kinds.IngressClass, newIngressClass("contour"))
+		g.put(kinds.IngressClass, newIngressClass("contour"))
 	}
 }
 
@@ -179,7 +186,7 @@ func (g *generator) root(r *random, host, variant int) {
 			p.Spec.Routes[i].PermitInsecure = true
 		}
 	}
-	g.api.put(kinds.HTTPProxy, p)
+	g.put(kinds.HTTPProxy, p)
 }
 
 func (g *generator) child(r *random) {
@@ -188,7 +195,7 @@ func (g *generator) child(r *random) {
 	if r.oneIn(3) {
 		p.Spec.Routes = append(p.Spec.Routes, g.someRoute(r, ns1, pick(r, paths[1:])))
 	}
-	g.api.put(kinds.HTTPProxy, p)
+	g.put(kinds.HTTPProxy, p)
 }
 
 // flip points a route of an existing HTTPProxy to another Service.
@@ -203,7 +210,7 @@ func (g *generator) flip(r *random) {
 	}
 	x := &p.Spec.Routes[r.below(len(p.Spec.Routes))]
 	x.Services = []contourv1.Service{{Name: g.someService(r, p.Namespace), Port: servicePort}}
-	g.api.put(kinds.HTTPProxy, p)
+	g.put(kinds.HTTPProxy, p)
 }
 
 func (g *generator) service(r *random, n int) {
@@ -216,7 +223,7 @@ func (g *generator) service(r *random, n int) {
 	case !g.tidy && r.oneIn(8):
 		notes = map[string]string{"projectcontour.io/max-connections": strconv.Itoa(rejectedConnections)}
 	}
-	g.api.put(kinds.Service, newService(namespaceOf(n), serviceName(n), "http", notes))
+	g.put(kinds.Service, newService(namespaceOf(n), serviceName(n), "http", notes))
 }
 
 // slice makes or changes one of a Service's slices.
@@ -227,7 +234,7 @@ func (g *generator) slice(r *random, service int) {
 			addresses = append(addresses, address(service, i))
 		}
 	}
-	g.api.put(kinds.EndpointSlice, newSlice(namespaceOf(service), serviceName(service), r.below(slicesOf), "http", addresses))
+	g.put(kinds.EndpointSlice, newSlice(namespaceOf(service), serviceName(service), r.below(slicesOf), "http", addresses))
 }
 
 // moveAddress adds an address to another slice and takes it from the first one
@@ -251,9 +258,9 @@ func (g *generator) moveAddress(r *random) {
 		to = typed[*discoveryv1.EndpointSlice](old)
 	}
 	to.Endpoints = append(to.Endpoints, moved)
-	g.api.put(kinds.EndpointSlice, to)
+	g.put(kinds.EndpointSlice, to)
 	from.Endpoints = slices.Clone(from.Endpoints[1:])
-	g.api.put(kinds.EndpointSlice, from)
+	g.put(kinds.EndpointSlice, from)
 }
 
 func (g *generator) secret(r *random) {
@@ -261,12 +268,12 @@ func (g *generator) secret(r *random) {
 	if r.oneIn(4) {
 		ns, name = ns2, "t0"
 	}
-	g.api.put(kinds.Secret, newSecret(ns, name, r.below(certificateCount)))
+	g.put(kinds.Secret, newSecret(ns, name, r.below(certificateCount)))
 }
 
 func (g *generator) delegation(r *random) {
 	name, target := "d"+strconv.Itoa(r.below(2)), pick(r, []string{ns1, "*"})
-	g.api.put(kinds.TLSCertificateDelegation, newDelegation(ns2, name, []string{"t0"}, target))
+	g.put(kinds.TLSCertificateDelegation, newDelegation(ns2, name, []string{"t0"}, target))
 }
 
 func (g *generator) ingress(r *random) {
@@ -275,15 +282,15 @@ func (g *generator) ingress(r *random) {
 		secret = "t" + strconv.Itoa(r.below(secrets))
 	}
 	n := r.below(4)
-	g.api.put(kinds.Ingress, newIngress(ns1, "i"+strconv.Itoa(n), pick(r, g.hosts), pick(r, paths), g.someService(r, ns1), secret))
+	g.put(kinds.Ingress, newIngress(ns1, "i"+strconv.Itoa(n), pick(r, g.hosts), pick(r, paths), g.someService(r, ns1), secret))
 }
 
 func (g *generator) bystander(r *random) {
 	if r.oneIn(2) {
-		g.api.put(kinds.Namespace, newNamespace(pick(r, []string{ns1, ns2}), r.below(100)))
+		g.put(kinds.Namespace, newNamespace(pick(r, []string{ns1, ns2}), r.below(100)))
 		return
 	}
-	g.api.put(kinds.IngressClass, newIngressClass("contour"))
+	g.put(kinds.IngressClass, newIngressClass("contour"))
 }
 
 // all gives every object, ordered by kind and key.
@@ -310,22 +317,19 @@ func (g *generator) recreate(r *random) {
 	}
 	o := pick(r, all)
 	g.api.remove(o.ObjectKey)
-	g.api.put(o.Kind, copyBody(o))
+	g.put(o.Kind, copyBody(o))
 }
 
 func copyBody(o *index.Object) body {
 	return o.Body.(runtime.Object).DeepCopyObject().(body)
 }
 
-// rejectable reports whether there may be something that Envoys reject.
-func (w *world) rejectable() bool { return !w.gen.tidy }
-
 // repair takes away what Envoys reject.
 func (g *generator) repair() {
 	for _, o := range g.api.list(kinds.Service) {
 		if s := typed[*corev1.Service](o); s.Annotations["projectcontour.io/max-connections"] == strconv.Itoa(rejectedConnections) {
 			s.Annotations = nil
-			g.api.put(kinds.Service, s)
+			g.put(kinds.Service, s)
 		}
 	}
 	for _, o := range g.api.list(kinds.HTTPProxy) {
@@ -337,7 +341,7 @@ func (g *generator) repair() {
 			}
 		}
 		if changed {
-			g.api.put(kinds.HTTPProxy, p)
+			g.put(kinds.HTTPProxy, p)
 		}
 	}
 }

@@ -103,11 +103,10 @@ func (r *replica) record() {
 
 // view gives the version of the API server's state from which a resource was
 // made at a revision: in each kind, the maker saw the state as of then or later.
-// It is skewed when there is no version at which it saw the state of all kinds.
-func (r *replica) view(s *index.Snapshot, x *index.Resource) (view version, skewed bool) {
+// newest is the newest version that it had seen of any kind.
+func (r *replica) view(s *index.Snapshot, x *index.Resource) (view, newest version) {
 	seen := r.views[s.Revision()]
 	view = r.world.api.now
-	var newest version
 	for _, b := range x.Provenance {
 		for i, k := range allKinds {
 			if k == b.Kind && seen[i].seen {
@@ -123,17 +122,30 @@ func (r *replica) view(s *index.Snapshot, x *index.Resource) (view version, skew
 			view = 0
 		}
 	}
-	return view, newest > view
+	return view, newest
 }
 
 // held is a resource as it leaves for an Envoy.
 func (r *replica) held(s *index.Snapshot, row *index.Resource) *held {
-	view, skewed := r.view(s, row)
+	view, newest := r.view(s, row)
 	return &held{
 		key: row.ResourceKey, token: s.Token(row), digest: row.Digest, parsed: r.world.parser.parse(row),
-		view: view, skewed: skewed,
+		view: view, newest: newest,
 		excused: len(s.Incomplete(row.Needs(index.NeedMissing))) > 0,
+		partial: partial(s, row),
 	}
+}
+
+// partial: it could be more if all kinds were complete. Clusters and endpoints may
+// come like that at any time; what comes later only when a kind keeps failing.
+func partial(s *index.Snapshot, row *index.Resource) bool {
+	for _, l := range s.Incomplete(row.Needs(index.NeedMissing | index.NeedStrict | index.NeedMonotone)) {
+		eager := row.Type == delta.Cluster || row.Type == delta.Endpoints
+		if state := s.Kind(l.Kind).State; eager || state == index.Failing || state == index.Forbidden {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *replica) open(id int, e *envoy) {

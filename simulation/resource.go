@@ -32,11 +32,16 @@ type held struct {
 	// excused: it rests on the absence of objects of a kind that was not complete,
 	// as only a client that held nothing may get it, after a wait.
 	excused bool
-	// skewed: at no one version was the API server's state what the maker saw;
-	// its watches of two kinds were apart.
-	skewed bool
+	// partial: kinds of which it would use more were not complete.
+	partial bool
+	// newest is the newest version that the maker had seen of any kind. Beyond view
+	// it was skewed: at no one version was the API server's state what it saw, its
+	// watches of two kinds were apart.
+	newest version
 	parsed any // one of the types below
 }
+
+func (x *held) skewed() bool { return x.newest > x.view }
 
 // What a resource says, as far as a model Envoy cares.
 type (

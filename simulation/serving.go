@@ -54,6 +54,18 @@ func (s *serving) facts(hosts []string) map[fact]version {
 	return out
 }
 
+// mainOwner is the object that owns a host's root path, which tells whose
+// certificate it is.
+func mainOwner(rc *held, host string) string {
+	if rc == nil {
+		return ""
+	}
+	if r := match(rc.parsed.(*parsedRoutes), host, "/"); r != nil {
+		return owner(r.name)
+	}
+	return ""
+}
+
 // probe gives a host that a wildcard covers.
 func probe(host string) string { return strings.Replace(host, "*", "any", 1) }
 
@@ -63,20 +75,21 @@ func (s *serving) factsOf(l *held, host string, out map[fact]version) {
 		return
 	}
 	view := l.view
+	rc, routesView := s.routesOf(chain, host, view)
 	for _, name := range chain.secrets {
 		secret := s.secrets[name]
 		if secret == nil {
 			return
 		}
 		view = min(view, secret.view)
-		out[fact{tls: true, host: host, cert: secret.digest}] = view
+		out[fact{tls: true, host: host, cert: secret.digest, owner: mainOwner(rc, host)}] = view
 	}
-	rc, view := s.routesOf(chain, host, view)
 	if rc == nil {
 		return
 	}
+	view = min(view, routesView, rc.view)
 	for _, path := range paths {
-		s.reached(rc, fact{tls: chain.tls, host: host, path: path}, min(view, rc.view), out)
+		s.reached(rc, fact{tls: chain.tls, host: host, path: path}, view, out)
 	}
 }
 
@@ -200,13 +213,20 @@ func (s *serving) answer(f fact) (rc *held, r *parsedRoute) {
 	return nil, nil
 }
 
-// takenOver: another object's route takes the request, and it came of two
-// watches that are apart: a Service that the one has not yet seen go, say, keeps
-// alive a route that the other one has just seen come. What is there may be
-// believed; no replica can know better.
-func (s *serving) takenOver(f fact) bool {
+// apart: what answers now came of two watches that are apart. Another object's
+// route takes the request, which a Service that the one watch has not yet seen go
+// keeps alive, say; or the host has no filter chain, since the one watch has seen
+// an HTTPProxy come whose Secret the other one has not. No replica can know better
+// by the rule as it is.
+func (s *serving) apart(f fact) bool {
 	rc, r := s.answer(f)
-	return r != nil && rc.skewed && len(r.clusters) > 0 && owner(r.name) != f.owner
+	switch {
+	case r != nil:
+		return rc.skewed() && len(r.clusters) > 0 && owner(r.name) != f.owner
+	case f.tls:
+		return slices.ContainsFunc(slices.Collect(maps.Values(s.listeners)), (*held).skewed)
+	}
+	return false
 }
 
 // explain says in words what becomes of a fact's request.

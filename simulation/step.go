@@ -34,10 +34,11 @@ const (
 	Wait                 // time passes
 	Bookmark             // watches are told how far they have come
 	Foreign              // an Envoy's versions become those of another cluster
+	Flap                 // an object goes and comes back, which one replica sees before another
 	ops
 )
 
-var opNames = [ops]string{"mutate", "run", "settle", "watchfault", "health", "compact", "crash", "connect", "reboot", "wait", "bookmark", "foreign"}
+var opNames = [ops]string{"mutate", "run", "settle", "watchfault", "health", "compact", "crash", "connect", "reboot", "wait", "bookmark", "foreign", "flap"}
 
 func (s Step) String() string { return fmt.Sprintf("%s:%x", opNames[s.Op], s.Arg) }
 
@@ -45,7 +46,7 @@ func (s Step) String() string { return fmt.Sprintf("%s:%x", opNames[s.Op], s.Arg
 // that rare combinations become common in some.
 func Steps(seed uint64, n int) []Step {
 	r := randomOf(seed, 3)
-	weights := []int{30, 60, 8, 5, 4, 1, 4, 8, 1, 6, 3, 1}
+	weights := []int{30, 60, 8, 5, 4, 1, 4, 8, 1, 6, 3, 1, 3}
 	for i := range weights {
 		weights[i] *= pick(r, []int{0, 1, 1, 2, 4})
 	}
@@ -90,24 +91,65 @@ func (w *world) step(s Step) {
 		w.bookmarks(r)
 	case Foreign:
 		w.estrange(r)
+	case Flap:
+		w.flap(r)
 	}
 	w.check()
 }
 
 // settle lets one replica catch up, with its streams.
-func (w *world) settle(r *random) {
-	x := pick(r, w.replicas)
-	if !x.alive() {
-		return
-	}
+func (w *world) settle(r *random) { w.settleOne(r, pick(r, w.replicas)) }
+
+func (w *world) settleOne(r *random, x *replica) {
 	for range 2000 {
+		if !x.alive() || w.violation != nil {
+			return
+		}
 		list := x.actions(nil)
-		if len(list) == 0 || w.violation != nil {
+		if len(list) == 0 {
 			return
 		}
 		pick(r, list).do(r)
 		w.check()
 	}
+}
+
+// flap takes an object away and puts it back. One replica and its Envoys see both;
+// then an Envoy moves to another replica, which may have seen neither.
+func (w *world) flap(r *random) {
+	ahead, e := pick(r, w.replicas), pick(r, w.envoys)
+	all := w.gen.all()
+	if !ahead.alive() || len(all) == 0 {
+		return
+	}
+	w.moveTo(e, ahead)
+	w.settleOne(r, ahead)
+	o := pick(r, all)
+	w.api.remove(o.ObjectKey)
+	w.catchUpAll()
+	w.settleOne(r, ahead)
+	w.wait(r, 2*time.Second)
+	w.gen.put(o.Kind, copyBody(o))
+	w.catchUpAll()
+	w.settleOne(r, ahead)
+	if to := pick(r, w.replicas); to.alive() && w.violation == nil {
+		w.moveTo(e, to)
+	}
+}
+
+func (w *world) catchUpAll() {
+	for i := range w.api.replicas {
+		w.api.replicas[i] = w.api.now
+	}
+}
+
+func (w *world) moveTo(e *envoy, x *replica) {
+	if e.conn != nil {
+		e.conn.replica.close(e.conn)
+	}
+	w.nextConn++
+	w.logf("%s connects to %s", e.name, x.name)
+	x.open(w.nextConn, e)
 }
 
 func (w *world) watchFault(r *random) {

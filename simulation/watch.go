@@ -95,7 +95,7 @@ func (w *watch) startList(r *random, at statusTime) []index.Change {
 	w.phase = listing
 	w.stream = r.oneIn(3)
 	w.listedAt = w.server.now
-	w.rest = slices.Clone(w.server.list(w.kind))
+	w.rest = w.server.listAt(w.kind, w.server.now)
 	if r.oneIn(3) {
 		slices.Reverse(w.rest)
 	}

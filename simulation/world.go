@@ -183,10 +183,7 @@ func (w *world) connect(r *random, e *envoy) {
 	if len(up) == 0 || e.conn != nil {
 		return
 	}
-	x := pick(r, up)
-	w.nextConn++
-	w.logf("%s connects to %s", e.name, x.name)
-	x.open(w.nextConn, e)
+	w.moveTo(e, pick(r, up))
 }
 
 func short(url string) string { return index.ResourceKey{Type: url}.String() }

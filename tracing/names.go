@@ -11,15 +11,26 @@ const Scope = "github.com/holdfast-xds/holdfast"
 // Names of spans. They say what happened, never to whom: that is in attributes,
 // so that spans can be grouped by name.
 const (
+	// SpanStart is the start-up, until each kind was listed or failed for the
+	// first time; the root of the initial lists' trace.
+	SpanStart = "holdfast.start"
+	// SpanConnect is an Envoy's first request on a stream, the root of the trace
+	// of all that it is sent because it asks for it.
+	SpanConnect = "holdfast.connect"
 	// SpanWatchEvent is one watch event, or one batch of them: the root of a
 	// change's trace. The folder source's is one change of the folder.
 	SpanWatchEvent = "holdfast.watch_event"
-	// SpanList is one list of a kind, all pages; the root of an initial trace.
+	// SpanList is one list of a kind, all pages: a child of the start-up, or the
+	// root of a trace when the kind is listed anew.
 	SpanList = "holdfast.list"
 	// SpanCommit is one index transaction, with the derivations it ran.
 	SpanCommit = "holdfast.commit"
-	// SpanDerive is the run of the derivations inside a commit.
+	// SpanDerive is the run of one derivation inside a commit; the last of them, of
+	// many, stands for all that follow.
 	SpanDerive = "holdfast.derive"
+	// SpanWithhold is the moment at which a stream decided that what a change led
+	// to must wait; its events say what, and for which kinds.
+	SpanWithhold = "holdfast.withhold"
 	// SpanResponse is one response to one client: from being sent until its
 	// ACK or NACK.
 	SpanResponse = "holdfast.response"
@@ -40,6 +51,8 @@ const (
 	EventQuarantined = "holdfast.quarantined"
 	// EventObserved: a kind became complete.
 	EventObserved = "holdfast.observed"
+	// EventOutcome: a kind was listed, or failed, for the first time.
+	EventOutcome = "holdfast.outcome"
 	// EventRelist: a watch could not go on and the kind is listed anew.
 	EventRelist = "holdfast.relist"
 )
@@ -80,6 +93,10 @@ const (
 	AttrDerivations attribute.Key = "holdfast.derivations"
 	AttrResources   attribute.Key = "holdfast.resources"
 	AttrProblems    attribute.Key = "holdfast.problems"
+	// AttrDerivation is a derivation's id, AttrHost the host that it is about:
+	// what to search a change by.
+	AttrDerivation attribute.Key = "holdfast.derivation"
+	AttrHost       attribute.Key = "holdfast.host"
 )
 
 // Attributes of a stream, a response and a resource.
@@ -98,6 +115,11 @@ const (
 	// AttrAction is "send" or "remove", AttrReason a sentence for a person.
 	AttrAction attribute.Key = "holdfast.action"
 	AttrReason attribute.Key = "holdfast.reason"
+	// AttrHeld is how many resources of the first type asked for a connecting
+	// client says it holds.
+	AttrHeld attribute.Key = "holdfast.resources.held"
+	// AttrWithheld is how many resources were withheld, or released, together.
+	AttrWithheld attribute.Key = "holdfast.withheld.count"
 	// AttrErrorDetail is a NACK's error_detail, in the client's words.
 	AttrErrorDetail attribute.Key = "holdfast.nack.error_detail"
 )

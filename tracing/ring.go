@@ -14,7 +14,7 @@ import (
 // Ring keeps the spans of the last traces in memory. It is a span processor:
 // what it costs is one lock and one append for each span that ends.
 //
-// Invariant: it holds at most traces × maxSpans spans, whatever happens.
+// Invariant: it holds at most traces × 2·maxSpans spans, whatever happens.
 type Ring struct {
 	size int
 
@@ -27,6 +27,12 @@ type Ring struct {
 // maxSpans bounds one trace: a change that reaches a thousand Envoys shows the
 // first of them.
 const maxSpans = 64
+
+// essential spans have room of their own: without its root, and without the lists
+// that end last, a start-up of many pages could not be read.
+func (t *kept) essential(s sdktrace.ReadOnlySpan) bool {
+	return len(t.spans) < 2*maxSpans && (!s.Parent().IsValid() || s.Name() == SpanList)
+}
 
 type kept struct {
 	spans   []sdktrace.ReadOnlySpan
@@ -52,7 +58,7 @@ func (r *Ring) OnEnd(s sdktrace.ReadOnlySpan) {
 	if t == nil {
 		t = r.admit(id)
 	}
-	if len(t.spans) >= maxSpans {
+	if len(t.spans) >= maxSpans && !t.essential(s) {
 		t.dropped++
 		return
 	}

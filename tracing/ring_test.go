@@ -89,7 +89,25 @@ func TestRingBoundsOneTrace(t *testing.T) {
 	}
 	root.End()
 	got := r.Traces(1)[0]
-	if len(got.Spans) > 64 || got.Dropped+len(got.Spans) != 5001 {
-		t.Errorf("%d spans kept, %d dropped; want at most 64, and 5001 together", len(got.Spans), got.Dropped)
+	if len(got.Spans) > 65 || got.Dropped+len(got.Spans) != 5001 {
+		t.Errorf("%d spans kept, %d dropped; want at most 64 and the root, and 5001 together", len(got.Spans), got.Dropped)
+	}
+}
+
+// The root and the lists of a start-up end last, after thousands of pages.
+func TestRingKeepsWhatHoldsATraceTogether(t *testing.T) {
+	r := tracing.NewRing(2)
+	tracer := tracerInto(t, r)
+	ctx, root := tracer.Start(context.Background(), tracing.SpanStart)
+	list, listed := tracer.Start(ctx, tracing.SpanList)
+	for range 500 {
+		_, s := tracer.Start(list, tracing.SpanWatchEvent)
+		s.End()
+	}
+	listed.End()
+	root.End()
+	got := r.Traces(1)[0]
+	if got.Spans[0].Name != tracing.SpanStart || got.Spans[1].Name != tracing.SpanList {
+		t.Errorf("the trace begins with %s, %s", got.Spans[0].Name, got.Spans[1].Name)
 	}
 }

@@ -34,10 +34,10 @@ type refusal struct {
 	why          string
 }
 
-// certificate decides whether an object may use a Secret, and the Secret can
-// serve. Whoever calls it must demand the Secret's derivation if it wants stale
+// certificate decides whether an object may use a Secret for a host, and the Secret
+// can serve. Whoever calls it must demand the Secret's derivation if it wants stale
 // ones.
-func certificate(r *index.Reader, s secretRef) (standing, refusal) {
+func (x *Rules) certificate(r *index.Reader, fqdn string, s secretRef) (standing, refusal) {
 	if st := delegated(r, s); st != usable {
 		return st, refusal{notDelegated: true, why: "certificate delegation not permitted"}
 	}
@@ -53,7 +53,11 @@ func certificate(r *index.Reader, s secretRef) (standing, refusal) {
 		return usable, refusal{}
 	}
 	// Kept by this process, or by an Envoy that got it from one before.
-	if _, kept := r.Fact(factSecret + "/" + s.String()); kept || r.Witnessed(resourceKey(typeSecret, s.String())) {
+	_, kept := r.Fact(factSecret + "/" + s.String())
+	for _, name := range x.heldNames(fqdn, s) {
+		kept = kept || r.Witnessed(resourceKey(typeSecret, name))
+	}
+	if kept {
 		return stale, refusal{why: n.flaw}
 	}
 	return unusable, refusal{why: n.flaw}

@@ -32,9 +32,19 @@ func (x *Rules) tls(fqdn string, r *index.Reader) {
 	if !ok {
 		return
 	}
-	b := marshal(x.https.chain(fqdn, t))
+	if x.onDemand() {
+		x.onDemandTLS(fqdn, t, r)
+		return
+	}
+	x.setChain(fqdn, t, t.secret.String(), r)
+}
+
+// setChain leaves the host's filter chain, with the name of its Secret, for the
+// listener.
+func (x *Rules) setChain(fqdn string, t terms, secret string, r *index.Reader) {
+	b := marshal(x.https.chain(fqdn, t, secret))
 	r.SetFact(index.Fact{
-		Key: factChain + "/" + fqdn, Value: &chainFact{b, fqdn, t.secret.String()}, Digest: index.DigestOf(b),
+		Key: factChain + "/" + fqdn, Value: &chainFact{b, fqdn, secret}, Digest: index.DigestOf(b),
 	})
 }
 
@@ -47,7 +57,7 @@ func (x *Rules) terms(fqdn string, r *index.Reader) (terms, bool) {
 		case t == nil && len(unprotected(root.proxy)) > 0, t != nil && t.Passthrough:
 			return terms{}, false
 		case t != nil:
-			st := x.wanted(r, proxySecret(root.proxy))
+			st := x.wanted(r, fqdn, proxySecret(root.proxy))
 			if st != unusable {
 				low, high := proxyVersions(t)
 				return terms{proxySecret(root.proxy), low, high}, st != undecided
@@ -58,8 +68,8 @@ func (x *Rules) terms(fqdn string, r *index.Reader) (terms, bool) {
 }
 
 // wanted demands a Secret's derivation, and tells how the Secret stands.
-func (x *Rules) wanted(r *index.Reader, s secretRef) standing {
-	st, why := certificate(r, s)
+func (x *Rules) wanted(r *index.Reader, fqdn string, s secretRef) standing {
+	st, why := x.certificate(r, fqdn, s)
 	if !why.notDelegated {
 		r.Demand(derivation(formSecret, s.String()), nil, hostKinds...)
 	}
@@ -74,7 +84,7 @@ func (x *Rules) ingressTerms(fqdn string, r *index.Reader) (terms, bool) {
 			if fqdn == anyHost || !namesHost(ing.Spec.TLS[j].Hosts, fqdn) {
 				continue
 			}
-			if t, ok := x.ingressEntry(r, list[i], ing, j); ok {
+			if t, ok := x.ingressEntry(r, fqdn, list[i], ing, j); ok {
 				return t, true
 			}
 		}
@@ -84,7 +94,7 @@ func (x *Rules) ingressTerms(fqdn string, r *index.Reader) (terms, bool) {
 
 // ingressEntry reads spec.tls[j]. Its problems are told here, since the routes of
 // an Ingress don't depend on its certificate.
-func (x *Rules) ingressEntry(r *index.Reader, o *index.Object, ing *networkingv1.Ingress, j int) (terms, bool) {
+func (x *Rules) ingressEntry(r *index.Reader, fqdn string, o *index.Object, ing *networkingv1.Ingress, j int) (terms, bool) {
 	field := item("spec.tls", j) + ".secretName"
 	low, high := versions(ing.Annotations[annotationTLSMinimum], ing.Annotations[annotationTLSMaximum])
 	if low > high {
@@ -94,7 +104,7 @@ func (x *Rules) ingressEntry(r *index.Reader, o *index.Object, ing *networkingv1
 	}
 	ns, name := qualified(ing.Spec.TLS[j].SecretName, orDefault(ing.Annotations[annotationTLSCertificate], ing.Namespace))
 	s := secretRef{ns, name, ing.Namespace}
-	st, why := certificate(r, s)
+	st, why := x.certificate(r, fqdn, s)
 	if !why.notDelegated {
 		r.Demand(derivation(formSecret, s.String()), nil, hostKinds...)
 	}
@@ -135,7 +145,7 @@ func versions(low, high string) (lowest, highest tlsv3.TlsParameters_TlsProtocol
 }
 
 // chain makes the filter chain for one server name.
-func (p *listenerParts) chain(fqdn string, t terms) *listenerv3.FilterChain {
+func (p *listenerParts) chain(fqdn string, t terms, secret string) *listenerv3.FilterChain {
 	filters := p.filters
 	if strings.HasPrefix(fqdn, anyHost) {
 		filters = p.wildcardFilters
@@ -143,17 +153,17 @@ func (p *listenerParts) chain(fqdn string, t terms) *listenerv3.FilterChain {
 	return &listenerv3.FilterChain{
 		Name:             fqdn,
 		FilterChainMatch: &listenerv3.FilterChainMatch{ServerNames: []string{fqdn}},
-		TransportSocket:  tlsSocket(packed(downstreamTLS(t))),
+		TransportSocket:  tlsSocket(packed(downstreamTLS(t, secret))),
 		Filters:          []*listenerv3.Filter{connectionManager(byRDS(planeHTTPS+fqdn), listenerHTTPS, filters)},
 	}
 }
 
 var alpn = []string{"h2", "http/1.1"}
 
-func downstreamTLS(t terms) *tlsv3.DownstreamTlsContext {
+func downstreamTLS(t terms, secret string) *tlsv3.DownstreamTlsContext {
 	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: t.low, TlsMaximumProtocolVersion: t.high},
-		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: t.secret.String(), SdsConfig: adsSource}},
+		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: secret, SdsConfig: secretSource}},
 		AlpnProtocols:                  alpn,
 	}}
 }

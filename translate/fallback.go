@@ -18,10 +18,7 @@ func (x *Rules) fallback(r *index.Reader) {
 		Type: typeScope, Name: nameFallback, Body: scope(nameFallback),
 		Refs: []index.ResourceKey{resourceKey(typeRoutes, nameFallback)},
 	})
-	rc := routeConfiguration(nameFallback)
-	rc.RequestHeadersToRemove = scopeHeaders
-	rc.TypedPerFilterConfig = fallbackOff
-	body := marshal(rc)
+	body := marshal(scopedConfiguration(nameFallback))
 	var clusters []string
 	var sources []index.ObjectKey
 	for _, f := range r.Facts(factWildcard, index.NeedMonotone, kinds.HTTPProxy, kinds.Ingress) {

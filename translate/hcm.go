@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"time"
+
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -15,7 +17,9 @@ import (
 
 // Where Envoy gets its configuration: from the one ADS stream. patientSource is
 // for what the server always answers: without it Envoy would be ready, and say
-// 404, after 15 s. For endpoints and secrets the 15 s stay: they can be withheld.
+// 404, after 15 s. For endpoints the 15 s stay: they can be withheld. So can secrets,
+// when one is broken and another Envoy has it still; a listener that names it holds
+// up a fresh Envoy as a whole, so that one waits a shorter time.
 var (
 	adsSource = &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
@@ -25,6 +29,11 @@ var (
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 		InitialFetchTimeout:   durationpb.New(0),
+	}
+	secretSource = &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		InitialFetchTimeout:   durationpb.New(5 * time.Second),
 	}
 )
 
@@ -37,11 +46,17 @@ func byRDS(name string) routing {
 	}
 }
 
-// byScope finds the RouteConfiguration of the request's host by a key. Envoy takes
-// the key from a header, which the early mutation sets before anything else; what
-// the client sent in it is overwritten, and routes remove it. The colon cuts the
-// port off. The fallback filter (below) is for hosts without a scope.
-func byScope(m *hcmv3.HttpConnectionManager) {
+// byScope finds a RouteConfiguration by a key, which is a format of Envoy's: of the
+// request's host, or on the TLS listener of the server name. Envoy takes the key from
+// a header, which the early mutation sets before anything else; what the client sent
+// in it is overwritten, and routes remove it. The colon cuts the port off. The
+// fallback filters (below) are for hosts without a scope.
+func byScope(key string) routing {
+	return func(m *hcmv3.HttpConnectionManager) { scoped(m, key) }
+}
+
+func scoped(m *hcmv3.HttpConnectionManager, key string) {
+	setScope := &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: overwrite(headerScope, key)}}
 	m.EarlyHeaderMutationExtensions = []*corev3.TypedExtensionConfig{{
 		Name:        "envoy.http.early_header_mutation.header_mutation",
 		TypedConfig: packed(&earlyv3.HeaderMutation{Mutations: []*mutationv3.HeaderMutation{setScope}}),
@@ -56,16 +71,16 @@ func byScope(m *hcmv3.HttpConnectionManager) {
 	}}
 }
 
-var (
-	setScope = &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{
-		Append: overwrite(headerScope, planeHTTP+"%REQ(:AUTHORITY)%"),
-	}}
-	scopeExtractor = &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor{
-		Name:             headerScope,
-		ElementSeparator: ":",
-		ExtractType:      &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_Index{Index: 0},
-	}
+const (
+	scopeOfHost       = planeHTTP + "%REQ(:AUTHORITY)%"
+	scopeOfServerName = planeHTTPS + "%REQUESTED_SERVER_NAME%"
 )
+
+var scopeExtractor = &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor{
+	Name:             headerScope,
+	ElementSeparator: ":",
+	ExtractType:      &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_Index{Index: 0},
+}
 
 // fallbackScript looks again when no scope was found: for the lower-case form of
 // the host, then among the wildcard hosts. clearRouteCache alone computes nothing;
@@ -101,6 +116,23 @@ function envoy_on_request(h)
   if host ~= h:streamInfo():requestedServerName():lower() then
     h:respond({[":status"] = "421"}, "")
   end
+end
+`
+
+// wildcardScript is for on-demand server names without a scope of their own: those
+// below a wildcard host, of which the scope is one label up. Envoy has the server name
+// in lower case.
+const wildcardScript = `
+function envoy_on_request(h)
+  local info, headers = h:streamInfo(), h:headers()
+  if info:routeName() ~= "" then return end
+  local name, host = info:requestedServerName(), headers:get(":authority")
+  if host == nil or host:lower():gsub(":%d+$", "") ~= name then
+    h:respond({[":status"] = "421"}, "")
+    return
+  end
+  headers:replace("` + headerScope + `", "` + planeHTTPS + anyHost + `" .. (name:match("%..*") or ""))
+  h:clearRouteCache()
 end
 `
 

@@ -59,7 +59,7 @@ func (h *host) certified(root claim) bool {
 	if t == nil || t.Passthrough {
 		return true
 	}
-	st, why := certificate(h.r, proxySecret(root.proxy))
+	st, why := h.rules.certificate(h.r, h.fqdn, proxySecret(root.proxy))
 	h.secure = st != unusable
 	switch st {
 	case unusable:

@@ -13,7 +13,7 @@ import (
 
 // listenerParts are the parts of a listener that the options alone decide.
 type listenerParts struct {
-	// message is the serialized listener; the TLS one lacks its filter chains.
+	// message is the serialized listener; the TLS one lacks the hosts' filter chains.
 	message []byte
 	// The HTTP filters of chains for exact and for wildcard names.
 	filters, wildcardFilters []*hcmv3.HttpFilter
@@ -25,16 +25,19 @@ const fieldFilterChains = 3
 func plainListener(address string) listenerParts {
 	filters := []*hcmv3.HttpFilter{luaFilter(filterFallback, fallbackScript), router()}
 	l := emptyListener(listenerHTTP, address)
-	l.FilterChains = []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{connectionManager(byScope, listenerHTTP, filters)}}}
+	l.FilterChains = []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{connectionManager(byScope(scopeOfHost), listenerHTTP, filters)}}}
 	return listenerParts{message: marshal(l)}
 }
 
-func secureListener(address string) listenerParts {
+func secureListener(address string, mode TLSMode) listenerParts {
 	l := emptyListener(listenerHTTPS, address)
 	l.ListenerFilters = []*listenerv3.ListenerFilter{{
 		Name:       "envoy.filters.listener.tls_inspector",
 		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: packed(&inspectorv3.TlsInspector{})},
 	}}
+	if mode == OnDemand {
+		l.FilterChains = []*listenerv3.FilterChain{onDemandChain()}
+	}
 	filters := []*hcmv3.HttpFilter{router()}
 	return listenerParts{
 		message:         marshal(l),
@@ -86,10 +89,10 @@ func feed(r *index.Reader, list []index.Kind) {
 }
 
 // httpsListener puts the chains together, by name. Without any there is no
-// listener.
+// listener, unless there is the on-demand chain.
 func (x *Rules) httpsListener(r *index.Reader) {
 	chains := r.Facts(factChain, index.NeedMonotone, allKinds...)
-	if len(chains) == 0 {
+	if len(chains) == 0 && !x.onDemand() {
 		return
 	}
 	size := len(x.https.message)

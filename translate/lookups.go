@@ -97,7 +97,7 @@ func (x *Rules) proxySubjects(p *contourv1.HTTPProxy) []index.DerivationID {
 	case p.Spec.VirtualHost.TLS == nil:
 		return []index.DerivationID{derivation(formHost, fqdnOf(p))}
 	default:
-		return []index.DerivationID{derivation(formHost, fqdnOf(p)), derivation(formTLS, fqdnOf(p))}
+		return append(x.tlsSubjects(fqdnOf(p)), derivation(formHost, fqdnOf(p)))
 	}
 }
 
@@ -106,8 +106,17 @@ func (x *Rules) ingressSubjects(ing *networkingv1.Ingress) []index.DerivationID 
 	for _, h := range x.ingressHosts(ing) {
 		out = append(out, derivation(formHost, h))
 		if len(ing.Spec.TLS) > 0 && h != anyHost {
-			out = append(out, derivation(formTLS, h))
+			out = append(out, x.tlsSubjects(h)...)
 		}
+	}
+	return out
+}
+
+// tlsSubjects are the derivations of a host that terminates TLS.
+func (x *Rules) tlsSubjects(fqdn string) []index.DerivationID {
+	out := []index.DerivationID{derivation(formTLS, fqdn)}
+	if x.onDemand() && isWildcard(fqdn) {
+		out = append(out, derivation(formSpecial, fqdn))
 	}
 	return out
 }

@@ -22,6 +22,8 @@ const (
 	formHost      = "host"      // host/<fqdn>: routes
 	formTLS       = "tls"       // tls/<fqdn>: the filter chain
 	formSecret    = "secret"    // secret/<namespace>/<name>
+	formSpecial   = "special"   // special/<wildcard>: has it a filter chain of its own? On demand only
+	formPrefetch  = "prefetch"  // prefetch/<group>: a hidden listener. On demand only
 	formCluster   = "cluster"   // cluster/<name of the cluster>
 	formEndpoints = "endpoints" // endpoints/<name of the ClusterLoadAssignment>
 	formChild     = "child"     // child/<namespace>/<name>: is the HTTPProxy included?
@@ -38,7 +40,9 @@ const (
 const (
 	factChain    = "chain"    // chain/<fqdn>: chainFact
 	factWildcard = "wildcard" // wildcard/<fqdn>: wildcardFact
-	factSecret   = "secret"   // secret/<namespace>/<name>: its resource exists
+	factSecret   = "secret"   // secret/<namespace>/<name>: a good version exists; on demand: that, a Secret
+	factSpecial  = "special"  // special/<wildcard>: it has a filter chain of its own
+	// <group>/<fqdn>: the host's certificate is prefetched, by the hidden listener <group>.
 )
 
 // Names of listeners. Scopes and RouteConfigurations are named <plane>/<fqdn>.

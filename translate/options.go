@@ -20,6 +20,18 @@ const (
 	RejectAll FQDNConflict = "reject-all"
 )
 
+// TLSMode says how Envoy comes by the certificate for a server name.
+type TLSMode string
+
+// The modes. docs/tls.md says when to use which.
+const (
+	// Chains gives each TLS host a filter chain of its own.
+	Chains TLSMode = "chains"
+	// OnDemand serves all TLS hosts by one filter chain that never changes; see
+	// ondemand.go.
+	OnDemand TLSMode = "on-demand"
+)
+
 // Options are the settings of the whole translation.
 type Options struct {
 	// HTTPAddress and HTTPSAddress are where Envoy listens, as ip:port. Default
@@ -33,6 +45,8 @@ type Options struct {
 	RootNamespaces []string
 	// FQDNConflict defaults to KeepOldest.
 	FQDNConflict FQDNConflict
+	// TLS defaults to Chains.
+	TLS TLSMode
 }
 
 // withDefaults fills what is not set.
@@ -45,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.FQDNConflict == "" {
 		o.FQDNConflict = KeepOldest
+	}
+	if o.TLS == "" {
+		o.TLS = Chains
 	}
 	return o
 }
@@ -65,6 +82,9 @@ func (o Options) Validate() error {
 	}
 	if o.FQDNConflict != KeepOldest && o.FQDNConflict != RejectAll {
 		return fmt.Errorf("fqdn conflict %q: want %q or %q", o.FQDNConflict, KeepOldest, RejectAll)
+	}
+	if o.TLS != Chains && o.TLS != OnDemand {
+		return fmt.Errorf("tls %q: want %q or %q", o.TLS, Chains, OnDemand)
 	}
 	if slices.Contains(o.IngressClassNames, "") {
 		return fmt.Errorf("ingress class names: one of %q is empty", o.IngressClassNames)

@@ -71,11 +71,13 @@ func (h *host) demandUpstreams(u *rule) {
 func (h *host) emitExact(rules []*rule) {
 	routes, clusters := onPlain(rules)
 	name := planeHTTP + h.fqdn
-	rc := routeConfiguration(name)
-	rc.RequestHeadersToRemove = scopeHeaders
-	rc.TypedPerFilterConfig = fallbackOff
+	rc := scopedConfiguration(name)
 	rc.VirtualHosts = []*routev3.VirtualHost{{Name: h.fqdn, Domains: []string{anyHost}, Routes: append(routes, notFound)}}
 	h.emitRoutes(rc, clusters)
+	h.emitScope(name)
+}
+
+func (h *host) emitScope(name string) {
 	h.r.Emit(index.Draft{
 		Type: typeScope, Name: name, Body: scope(name),
 		Refs: []index.ResourceKey{resourceKey(typeRoutes, name)}, Sources: h.sources,
@@ -92,8 +94,9 @@ func (h *host) emitWildcard(rules []*rule) {
 	})
 }
 
-// emitSecure makes the RouteConfiguration behind the host's filter chain. The
-// chain is chosen by SNI; another Host than the SNI covers is misdirected.
+// emitSecure makes the RouteConfiguration behind the host's filter chain, or, on
+// demand, the scope. Both are chosen by SNI; another Host than the SNI covers is
+// misdirected.
 func (h *host) emitSecure(rules []*rule) {
 	routes := make([]*routev3.Route, 0, len(rules)+1)
 	var clusters []string
@@ -101,7 +104,12 @@ func (h *host) emitSecure(rules []*rule) {
 		routes = append(routes, u.route)
 		clusters = u.appendClusters(clusters)
 	}
-	rc := routeConfiguration(planeHTTPS + h.fqdn)
+	name := planeHTTPS + h.fqdn
+	rc := routeConfiguration(name)
+	if h.rules.onDemand() {
+		rc = scopedConfiguration(name)
+		h.emitScope(name)
+	}
 	rc.VirtualHosts = []*routev3.VirtualHost{{Name: h.fqdn, Domains: []string{h.fqdn}, Routes: append(routes, notFound)}, misdirected}
 	h.emitRoutes(rc, clusters)
 }
@@ -150,6 +158,14 @@ var (
 
 func routeConfiguration(name string) *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{Name: name, RequestHeadersToAdd: requestStart, IgnorePortInHostMatching: true}
+}
+
+// scopedConfiguration is one that a scope leads to.
+func scopedConfiguration(name string) *routev3.RouteConfiguration {
+	rc := routeConfiguration(name)
+	rc.RequestHeadersToRemove = scopeHeaders
+	rc.TypedPerFilterConfig = fallbackOff
+	return rc
 }
 
 // scope leads from a key to the RouteConfiguration of the same name.

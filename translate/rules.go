@@ -23,7 +23,7 @@ func New(o Options) *Rules {
 	}
 	x := &Rules{opts: o.withDefaults()}
 	x.http = plainListener(x.opts.HTTPAddress)
-	x.https = secureListener(x.opts.HTTPSAddress)
+	x.https = secureListener(x.opts.HTTPSAddress, x.opts.TLS)
 	return x
 }
 
@@ -45,11 +45,15 @@ var allKinds = append([]index.Kind{kinds.Service, kinds.EndpointSlice}, hostKind
 // Types lists the resource types, and for each the kinds that can feed it.
 func (x *Rules) Types() []index.TypeSpec {
 	routed := append([]index.Kind{kinds.Service}, hostKinds...)
+	secrets := index.TypeSpec{URL: typeSecret, Feeds: hostKinds}
+	if x.onDemand() {
+		secrets.Aliasing = &index.Aliasing{Candidates: certificateNames, Rename: renameSecret}
+	}
 	return []index.TypeSpec{
 		{URL: typeCluster, Feeds: routed},
 		{URL: typeEndpoints, Feeds: allKinds},
 		{URL: typeListener, Feeds: hostKinds},
-		{URL: typeSecret, Feeds: hostKinds},
+		secrets,
 		{URL: typeScope, Feeds: routed},
 		{URL: typeRoutes, Feeds: routed},
 	}
@@ -57,7 +61,11 @@ func (x *Rules) Types() []index.TypeSpec {
 
 // Roots lists the derivations that always exist.
 func (x *Rules) Roots() []index.DerivationID {
-	return []index.DerivationID{rootFallback, rootHTTPListener, rootHTTPSListener}
+	out := []index.DerivationID{rootFallback, rootHTTPListener, rootHTTPSListener}
+	if x.onDemand() {
+		out = append(out, prefetchRoots()...)
+	}
+	return out
 }
 
 // Rank orders the derivations: facts flow upwards.
@@ -65,14 +73,16 @@ func (x *Rules) Rank(id index.DerivationID) int {
 	switch form, _ := split(id); form {
 	case formSecret:
 		return 0
-	case formTLS, formHost, formChild:
+	case formSpecial:
 		return 1
-	case formCluster:
+	case formTLS, formHost, formChild:
 		return 2
-	case formEndpoints:
+	case formCluster:
 		return 3
-	default:
+	case formEndpoints:
 		return 4
+	default:
+		return 5
 	}
 }
 
@@ -94,6 +104,10 @@ func (x *Rules) Derive(id index.DerivationID, param any, r *index.Reader) {
 		x.host(subject, r)
 	case formTLS:
 		x.tls(subject, r)
+	case formSpecial:
+		x.specialWildcard(subject, r)
+	case formPrefetch:
+		x.prefetch(subject, r)
 	case formSecret:
 		x.secret(subject, r)
 	case formCluster:

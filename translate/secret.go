@@ -30,6 +30,10 @@ type certificateNote struct {
 // last good version, a deleted one doesn't. When this process has seen no good
 // version but an Envoy holds one, nothing is made, and so nothing replaces it.
 func (x *Rules) secret(name string, r *index.Reader) {
+	if x.onDemand() {
+		x.goodSecret(name, r)
+		return
+	}
 	ns, secretName := qualified(name, "")
 	o, presence := r.Get(kinds.Secret, ns, secretName)
 	if presence != index.Found {

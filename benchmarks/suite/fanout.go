@@ -58,7 +58,7 @@ func (r *rig) connected(ctx context.Context, n, added int, alone int64, took, us
 	if err := r.silent(ctx, r.leader); err != nil {
 		return err
 	}
-	now, peak, err := memory(r.server.PID())
+	now, peak, err := rested(ctx, r.server.PID())
 	if err != nil {
 		return err
 	}

@@ -63,12 +63,14 @@ type rig struct {
 	server *holdfast.Server
 	fleet  *client.Fleet
 	leader *client.Client // remembers; nil before connect
+	// backends that the hosts' endpoints point at.
+	backends []fixture.Backend
 }
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
 func newRig(ctx context.Context, c Config, run *report.Run, hosts int, backends []fixture.Backend) (*rig, error) {
-	r := &rig{Config: c, run: run, hosts: hosts, work: workload.New(hosts, backends), fleet: client.NewFleet(ctx)}
+	r := &rig{Config: c, run: run, hosts: hosts, work: workload.New(hosts, backends), backends: backends, fleet: client.NewFleet(ctx)}
 	dir, err := os.MkdirTemp(c.Folder, fmt.Sprintf("%d-", hosts))
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-xds/holdfast/benchmarks/report"
-	"github.com/holdfast-xds/holdfast/benchmarks/workload"
 )
 
 // The scenarios, by the names that people choose them by.
@@ -18,10 +17,11 @@ const (
 	Churn   = "churn"
 	FanOut  = "fan-out"
 	Peers   = "peers"
+	Envoy   = "envoy" // a real one
 )
 
 // Scenarios lists them in the order in which they run.
-var Scenarios = []string{Start, Edit, Churn, Restart, FanOut, Peers}
+var Scenarios = []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}
 
 // Step is one size and what is measured there.
 type Step struct {
@@ -36,14 +36,14 @@ type Plan []Step
 // Quick takes some 15 minutes on 2 cores; Full has all sizes.
 var (
 	Quick = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn}},
-		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100}},
-		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Envoy}},
+		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100}},
+		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
 	}
 	Full = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Peers}},
-		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
-		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, Peers}},
+		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
 		{Hosts: 30_000, Scenarios: []string{Start, Edit, Churn, Restart}},
 		{Hosts: 100_000, Scenarios: []string{Start, Edit, Churn, Restart}},
 	}
@@ -80,12 +80,16 @@ func Run(ctx context.Context, c Config, run *report.Run, p Plan) error {
 
 func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
 	c.Log("%d hosts: filling the synthetic API server", s.Hosts)
-	r, err := newRig(ctx, c, run, s.Hosts, workload.Anywhere())
+	b, err := startBackends()
 	if err != nil {
 		return err
 	}
+	r, err := newRig(ctx, c, run, s.Hosts, b.list)
+	if err != nil {
+		return errors.Join(err, b.close())
+	}
 	err = r.scenarios(ctx, s)
-	return errors.Join(err, r.close())
+	return errors.Join(err, r.close(), b.close())
 }
 
 // scenarios runs what the step names. All but the peers need the start.
@@ -104,10 +108,11 @@ func (r *rig) scenarios(ctx context.Context, s Step) error {
 		{Edit, r.edits},
 		{Churn, r.churn},
 		{Restart, r.restarts},
+		{Envoy, r.real},
 		{FanOut, func(ctx context.Context) error { return r.fanOut(ctx, s.Clients) }},
 		{Peers, r.peers},
 	} {
-		if x.name != "" && !has(x.name) {
+		if x.name != "" && !has(x.name) || x.name == Envoy && r.Config.Envoy == "" {
 			continue
 		}
 		if err := x.run(ctx); err != nil {

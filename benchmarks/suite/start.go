@@ -32,7 +32,7 @@ func (r *rig) firstStart(ctx context.Context) error {
 	if err := r.silent(ctx, r.leader); err != nil {
 		return err
 	}
-	now, peak, err := memory(r.server.PID())
+	now, peak, err := rested(ctx, r.server.PID())
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (r *rig) firstStart(ctx context.Context) error {
 }
 
 // floor measures a plain informer set on the same API server.
-func (r *rig) floor(context.Context) error {
+func (r *rig) floor(ctx context.Context) error {
 	began := time.Now()
 	p, err := peer.Start(r.Self, peer.Informers, r.api.Address())
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *rig) floor(context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, peak, err := memory(p.PID())
+	now, peak, err := rested(ctx, p.PID())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ const changedMeanwhile = 10
 
 // restarts measures what a client that comes back is sent.
 func (r *rig) restarts(ctx context.Context) error {
-	if err := r.restart(ctx, "unchanged", func() error { return nil }, func() error { return nil }); err != nil {
+	if err := r.restart(ctx, "unchanged", nothing, nothing); err != nil {
 		return err
 	}
 	change := func() error {
@@ -92,7 +92,7 @@ func (r *rig) restarts(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := r.restart(ctx, "changed", change, func() error { return nil }); err != nil {
+	if err := r.restart(ctx, "changed", change, nothing); err != nil {
 		return err
 	}
 	return r.restart(ctx, "slow-kind", func() error {

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,20 @@ func memory(pid int) (now, peak int64, err error) {
 		}
 	}
 	return now, peak, nil
+}
+
+// rest is how long a process is left alone before its memory is read: what it
+// gives back to the kernel, it gives back in its own time.
+const rest = 5 * time.Second
+
+// rested is memory after a rest.
+func rested(ctx context.Context, pid int) (now, peak int64, err error) {
+	select {
+	case <-time.After(rest):
+		return memory(pid)
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	}
 }
 
 // meter measures what a process uses from one moment to another.

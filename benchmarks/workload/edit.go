@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 
 	contourv1 "github.com/projectcontour/contour/apis/projectcontour/v1"
@@ -112,6 +114,17 @@ func (w *Workload) certificate(turn int) (fixture.Host, []Change) {
 		}
 	}
 	panic("workload: no Secret in host " + h.Name)
+}
+
+// CertificateNames gives the DNS names of the certificate in an edit of that sort.
+func (w *Workload) CertificateNames(changes []Change) []string {
+	s := changes[0].Object.(*corev1.Secret)
+	block, _ := pem.Decode(s.Data[corev1.TLSCertKey])
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		panic("workload: " + err.Error()) // we made it
+	}
+	return c.DNSNames
 }
 
 func (w *Workload) add(i int) (fixture.Host, []Change) {

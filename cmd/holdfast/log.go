@@ -3,8 +3,6 @@ package main
 import (
 	"io"
 	"log/slog"
-
-	"github.com/holdfast-xds/holdfast/index"
 )
 
 // logHandler makes the handler that the flags ask for.
@@ -21,20 +19,4 @@ func (c *serveConfig) logHandler(w io.Writer) (slog.Handler, error) {
 		return slog.NewJSONHandler(w, opts), nil
 	}
 	return nil, usagef("--log-format: %q is not text or json", c.logFormat)
-}
-
-// problemLog is the index as the source sees it: it logs each problem once,
-// when the commit that brings it is made.
-type problemLog struct {
-	index  *index.Index
-	logger *slog.Logger
-}
-
-// Apply applies the changes to the index.
-func (p problemLog) Apply(cause index.Cause, changes ...index.Change) index.Commit {
-	c := p.index.Apply(cause, changes...)
-	for _, x := range c.Problems {
-		p.logger.Warn(x.Message, "object", x.Object.String(), "field", x.Field, "severity", string(x.Severity), "revision", c.Revision)
-	}
-	return c
 }

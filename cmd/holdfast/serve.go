@@ -18,6 +18,7 @@ type serveConfig struct {
 
 	xdsAddress   string
 	adminAddress string
+	adminAccess  adminAccess
 	xdsTLS       tlsFiles
 	xdsInsecure  bool
 
@@ -59,7 +60,8 @@ func (c *serveConfig) register(f *pflag.FlagSet) {
 	f.StringVar(&c.source, "source", "kube", `where objects come from: "kube" or "dir:PATH"`)
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: the service account of the pod")
 	f.StringVar(&c.xdsAddress, "xds-address", "127.0.0.1:8001", "address on which Envoys connect")
-	f.StringVar(&c.adminAddress, "admin-address", defaultAdminAddress, "address of health, status, metrics and profiles")
+	f.StringVar(&c.adminAddress, "admin-address", defaultAdminAddress, "address of health, status, the page, metrics and profiles")
+	c.adminAccess.register(f)
 	c.rules.register(f)
 	f.DurationVar(&c.freshEnvoyWait, "fresh-envoy-wait", time.Minute, "how long a new Envoy's listeners wait for a kind that keeps failing")
 	c.xdsTLS.register(f)
@@ -77,6 +79,9 @@ func (c *serveConfig) validate() error {
 		if _, err := parseAddress(x.address); err != nil {
 			return usagef("--%s: %w", x.flag, err)
 		}
+	}
+	if err := c.adminAccess.validate(); err != nil {
+		return err
 	}
 	if c.freshEnvoyWait < 0 {
 		return usagef("--fresh-envoy-wait: %s is negative", c.freshEnvoyWait)

@@ -7,15 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/holdfast-xds/holdfast/index"
 	"github.com/holdfast-xds/holdfast/k8swatch"
 )
 
 // newSource makes the source that --source names.
-func (c *serveConfig) newSource(sink k8swatch.Sink, logger *slog.Logger, tracer trace.Tracer) (k8swatch.Source, error) {
-	opts := k8swatch.Options{Logger: logger, Tracer: tracer}
+func (c *serveConfig) newSource(sink k8swatch.Sink, opts k8swatch.Options) (k8swatch.Source, error) {
 	if path, ok := c.folder(); ok {
 		return k8swatch.NewDir(path, sink, opts)
 	}

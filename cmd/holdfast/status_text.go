@@ -16,14 +16,12 @@ import (
 func writeStatus(out io.Writer, st admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "holdfast %s, revision %d, source %s\n", st.Version, st.Revision, orDash(st.Source))
-	if !st.Serving {
-		fmt.Fprintln(w, "NOT SERVING: Envoys cannot connect")
-	}
+	writeFindings(w, st.Attention)
 	writeKinds(w, st.Kinds)
 	writeResources(w, st.Resources)
 	writeStreams(w, st)
 	writeWithheld(w, st.Withheld)
-	writeProblems(w, st.Problems)
+	writeProblems(w, st)
 	return w.Flush()
 }
 
@@ -58,21 +56,14 @@ func writeStreams(w io.Writer, st admin.Status) {
 		fmt.Fprintln(w, "\nNo Envoy is connected.")
 		return
 	}
-	fmt.Fprintln(w, "\nENVOY\tPEER\tCONNECTED\tTYPE\tHELD\tIN FLIGHT\tREJECTED\tACKS\tNACKS")
+	fmt.Fprintln(w, "\nENVOY\tPEER\tCONNECTED\tTYPE\tHELD\tIN FLIGHT\tSINCE\tBEHIND IT\tREJECTED\tACKS\tNACKS")
 	for _, s := range st.Streams {
 		for _, t := range s.Types {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", orDash(s.Node), s.Peer, clock(s.Connected), lastPart(t.Type),
-				t.Held, t.InFlight, len(t.Quarantined), t.Acks, t.Nacks)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%d\t%d\n", orDash(s.Node), s.Peer, clock(s.Connected), lastPart(t.Type),
+				t.Held, t.InFlight, clock(t.InFlightSince), t.Pending, len(t.Quarantined), t.Acks, t.Nacks)
 		}
 		if len(s.Types) == 0 {
 			fmt.Fprintf(w, "%s\t%s\t%s\t(has asked for nothing yet)\n", orDash(s.Node), s.Peer, clock(s.Connected))
-		}
-	}
-	for _, s := range st.Streams {
-		for _, t := range s.Types {
-			for _, q := range t.Quarantined {
-				fmt.Fprintf(w, "%s rejects %s, made from %s: %s\n", orDash(s.Node), q.Resource, objects(q.Sources), q.Message)
-			}
 		}
 	}
 }
@@ -88,15 +79,20 @@ func writeWithheld(w io.Writer, list []admin.Withheld) {
 	}
 }
 
-func writeProblems(w io.Writer, problems []index.Problem) {
-	if len(problems) == 0 {
+// shownProblems is how many problems the text shows.
+const shownProblems = 50
+
+func writeProblems(w io.Writer, st admin.Status) {
+	if st.ProblemCount == 0 {
 		fmt.Fprintln(w, "\nNo problems.")
 		return
 	}
 	fmt.Fprintln(w, "\nPROBLEM\tSEVERITY\tFIELD\tMESSAGE")
-	for _, p := range problems {
+	shown := st.Problems[:min(len(st.Problems), shownProblems)]
+	for _, p := range shown {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Object, p.Severity, orDash(p.Field), p.Message)
 	}
+	more(w, st.ProblemCount-len(shown))
 }
 
 func lacks(missing []index.Lack) string {

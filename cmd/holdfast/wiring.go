@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +33,6 @@ func (a app) serve(ctx context.Context, c serveConfig) error {
 	}
 	logger := slog.New(handler)
 	klog.SetSlogLogger(logger.With("component", "client-go"))
-	a.saveMemory()
 
 	ring := tracing.NewRing(keptTraces)
 	provider, flush, err := a.setUpTracing(ctx, ring, logger)
@@ -53,15 +51,8 @@ func (a app) serve(ctx context.Context, c serveConfig) error {
 	if err != nil {
 		return err
 	}
+	s.memory.byHand = a.getenv("GOGC") != "" || a.getenv("GOMEMLIMIT") != ""
 	return s.run(ctx)
-}
-
-// saveMemory: most of the heap is long-lived, so that collecting it twice as
-// often costs little and halves what waits to be collected.
-func (a app) saveMemory() {
-	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(50)
-	}
 }
 
 func (a app) setUpTracing(ctx context.Context, ring *tracing.Ring, logger *slog.Logger) (trace.TracerProvider, func(context.Context) error, error) {
@@ -76,6 +67,7 @@ func (a app) setUpTracing(ctx context.Context, ring *tracing.Ring, logger *slog.
 // server is a holdfast whose ports are open.
 type server struct {
 	logger  *slog.Logger
+	memory  memory
 	source  k8swatch.Source
 	behind  *rollbackWatch
 	ads     *ads.Server
@@ -93,28 +85,44 @@ func newServer(c serveConfig, logger *slog.Logger, tracer trace.Tracer, ring *tr
 	if err != nil {
 		return nil, err
 	}
-	ix, err := index.New(rules)
+	clocked := &clockedRules{Rules: rules}
+	ix, err := index.New(clocked)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{logger: logger}
-	if s.source, err = c.newSource(problemLog{ix, logger}, logger, tracer); err != nil {
+	metrics, err := tracing.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	s, arrivals := &server{logger: logger, memory: memory{ix: ix}}, &tracing.Arrivals{}
+	s.source, err = c.newSource(
+		&sink{index: ix, rules: clocked, logger: logger, tracer: tracer},
+		k8swatch.Options{Logger: logger, Tracer: tracer, Meter: metrics.Meter, Arrivals: arrivals},
+	)
+	if err != nil {
 		return nil, err
 	}
 	if s.grpc, err = newGRPCServer(c.xdsTLS, logger); err != nil {
 		return nil, err
 	}
 	s.behind = newRollbackWatch(s.source, logger)
-	s.ads = ads.New(ix, ads.Options{
-		Logger: logger, Tracer: tracer, Behind: s.behind.report,
+	s.ads, err = ads.New(ix, ads.Options{
+		Logger: logger, Tracer: tracer, Meter: metrics.Meter, Arrivals: arrivals, Behind: s.behind.report,
 		FreshEnvoyWait: max(c.freshEnvoyWait, 1), // 0 would be its default
 	})
-	s.ads.Register(s.grpc)
-	s.admin, err = admin.New(admin.Options{
-		Version: thisBuild().version, Index: ix, Types: rules.Types(), Streams: s.ads.Status,
-		Serving: s.serving.Load, Traces: ring, Logger: logger,
-	})
 	if err != nil {
+		return nil, err
+	}
+	s.ads.Register(s.grpc)
+	options := admin.Options{
+		Version: thisBuild().version, Index: ix, Types: rules.Types(),
+		Streams: s.ads.Status, Holders: s.ads.Holders, Inventory: s.ads.Inventory,
+		Serving: s.serving.Load, Traces: ring, Metrics: metrics, Logger: logger,
+	}
+	if err := c.guardAdmin(&options); err != nil {
+		return nil, err
+	}
+	if s.admin, err = admin.New(options); err != nil {
 		return nil, err
 	}
 	return s, s.listen(c)
@@ -163,6 +171,7 @@ func (s *server) run(ctx context.Context) error {
 		func() error { return s.admin.Serve(ctx, s.adminListener) },
 		func() error { return s.serveXDS(ctx) },
 		func() error { return s.behind.run(ctx) },
+		func() error { return s.memory.run(ctx) },
 	}
 	ended := make(chan error, len(parts))
 	for _, part := range parts {

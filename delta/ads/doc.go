@@ -5,5 +5,5 @@
 // Each stream has three goroutines: one receives, one sends, and one loop owns
 // the machine. A client that stops reading stops its sender alone; since a
 // machine has at most one response of each type in flight, what can pile up for
-// it is bounded. Server.Close waits for all of them.
+// it is bounded. Server.Wait waits for all of them.
 package ads

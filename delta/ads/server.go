@@ -2,26 +2,31 @@ package ads
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-xds/holdfast/delta"
 	"github.com/holdfast-xds/holdfast/index"
+	"github.com/holdfast-xds/holdfast/tracing"
 )
 
 // Options of a server.
 type Options struct {
 	Logger *slog.Logger // default: discards
 	Tracer trace.Tracer // default: none
+	Meter  metric.Meter // default: none
+	// Arrivals tell when changes came, to measure how long they took.
+	Arrivals *tracing.Arrivals
 	// FreshEnvoyWait and RemovalGrace are delta.Options; the defaults are 60 s and 1 s.
 	FreshEnvoyWait time.Duration
 	RemovalGrace   time.Duration
@@ -35,8 +40,9 @@ type Options struct {
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 
-	ix   *index.Index
-	opts Options
+	ix     *index.Index
+	opts   Options
+	meters *meters
 
 	mu      sync.Mutex
 	next    uint64
@@ -45,12 +51,15 @@ type Server struct {
 }
 
 // New makes a server of what the index holds.
-func New(ix *index.Index, opts Options) *Server {
+func New(ix *index.Index, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if opts.Tracer == nil {
 		opts.Tracer = noop.NewTracerProvider().Tracer("")
+	}
+	if opts.Meter == nil {
+		opts.Meter = metricnoop.NewMeterProvider().Meter("")
 	}
 	if opts.FreshEnvoyWait == 0 {
 		opts.FreshEnvoyWait = time.Minute
@@ -58,7 +67,11 @@ func New(ix *index.Index, opts Options) *Server {
 	if opts.RemovalGrace == 0 {
 		opts.RemovalGrace = time.Second
 	}
-	return &Server{ix: ix, opts: opts, streams: map[uint64]*session{}}
+	m, err := newMeters(opts.Meter)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the streams: %w", err)
+	}
+	return &Server{ix: ix, opts: opts, meters: m, streams: map[uint64]*session{}}, nil
 }
 
 // Register adds the service to a gRPC server.
@@ -78,37 +91,19 @@ func (s *Server) StreamAggregatedResources(discoveryv3.AggregatedDiscoveryServic
 
 // DeltaAggregatedResources runs one client's stream until it ends.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	x := s.open(stream)
+	x := s.connect(stream)
 	defer s.close(x)
 	return x.run(stream.Context())
 }
 
-// Status tells of every connected client, in the order of connecting.
-func (s *Server) Status() []delta.StreamStatus {
-	s.mu.Lock()
-	open := make([]*session, 0, len(s.streams))
-	for _, x := range s.streams {
-		open = append(open, x)
-	}
-	s.mu.Unlock()
-	slices.SortFunc(open, func(a, b *session) int { return int(a.id) - int(b.id) })
-	out := make([]delta.StreamStatus, 0, len(open))
-	for _, x := range open {
-		if st, ok := x.status(); ok {
-			out = append(out, st)
-		}
-	}
-	return out
-}
-
-func (s *Server) open(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) *session {
+func (s *Server) connect(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
 	x := &session{
 		server: s, id: s.next, stream: stream, peer: peerOf(stream.Context()),
-		bytes: map[string]uint64{}, spans: map[string]trace.Span{},
-		ask: make(chan chan delta.StreamStatus), done: make(chan struct{}),
+		bytes: map[string]uint64{}, flights: map[string]*flight{}, withholds: map[trace.SpanID]trace.SpanContext{},
+		ask: make(chan func()), done: make(chan struct{}),
 	}
 	s.streams[x.id] = x
 	return x
@@ -120,8 +115,6 @@ func (s *Server) close(x *session) {
 	s.mu.Lock()
 	delete(s.streams, x.id)
 	s.mu.Unlock()
-	for _, span := range x.spans {
-		span.End()
-	}
+	x.abandoned()
 	s.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "envoy disconnected", x.attrs()...)
 }

@@ -2,6 +2,8 @@ package ads
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"time"
 
@@ -10,8 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/holdfast-xds/holdfast/delta"
 	"github.com/holdfast-xds/holdfast/index"
@@ -31,15 +31,19 @@ type session struct {
 	id     uint64
 	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
 	peer   string
-	ask    chan chan delta.StreamStatus
+	ask    chan func() // questions for the loop
 	done   chan struct{}
 
 	// Owned by the loop.
 	machine *delta.Stream
 	types   map[string]struct{}
 	named   bool
-	bytes   map[string]uint64     // sent, by type
-	spans   map[string]trace.Span // of responses in flight, by nonce
+	bytes   map[string]uint64 // sent, by type
+
+	// For traces and metrics; see trace.go.
+	connection trace.Span
+	flights    map[string]*flight                 // by nonce
+	withholds  map[trace.SpanID]trace.SpanContext // the newest withhold span, by the span id of its cause
 }
 
 // run is the loop that owns the machine.
@@ -47,12 +51,15 @@ func (x *session) run(ctx context.Context) error {
 	ix := x.server.ix
 	ix.Pass(x, 0)
 	opts := x.server.opts
-	x.machine = delta.NewStream(ix.Snapshot(), time.Now(), delta.Options{FreshEnvoyWait: opts.FreshEnvoyWait, RemovalGrace: opts.RemovalGrace})
+	x.connecting()
+	x.machine = delta.NewStream(ix.Snapshot(), time.Now(), delta.Options{
+		FreshEnvoyWait: opts.FreshEnvoyWait, RemovalGrace: opts.RemovalGrace, Cause: x.connection.SpanContext(), Events: true,
+	})
 	x.types = map[string]struct{}{}
 
 	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
 	ended := make(chan error, 2)
-	outbox := make(chan *discoveryv3.DeltaDiscoveryResponse, maxTypes)
+	outbox := make(chan *wire, maxTypes)
 	x.start(func() { ended <- x.receive(requests) })
 	x.start(func() { ended <- x.send(outbox) })
 	defer close(outbox)
@@ -63,32 +70,43 @@ func (x *session) run(ctx context.Context) error {
 		ix.Pass(x, x.machine.Revision())
 		timer := time.NewTimer(x.untilDeadline())
 		var out []*delta.Response
+		var answer *discoveryv3.DeltaDiscoveryRequest
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
 		case err := <-ended:
 			timer.Stop()
+			if errors.Is(err, io.EOF) {
+				return nil // the client has closed the stream
+			}
 			return err
 		case req := <-requests:
 			if err := x.admit(req); err != nil {
 				timer.Stop()
 				return err
 			}
-			out = x.machine.Request(time.Now(), req)
+			out, answer = x.machine.Request(time.Now(), req), req
 		case <-ix.Changed(x.machine.Revision()):
 			out = x.machine.Advance(time.Now(), ix.Snapshot())
 		case <-timer.C:
 			out = x.machine.Tick(time.Now())
-		case reply := <-x.ask:
-			reply <- x.describe()
+		case question := <-x.ask:
+			question()
 		case <-stuck.C:
 			x.reportStuck()
 		}
 		timer.Stop()
+		events := x.machine.Events()
+		x.answered(answer, events)
 		for _, r := range out {
-			outbox <- x.message(r)
+			select {
+			case outbox <- x.message(r):
+			default: // each type has one response in flight: this one reads none
+				return status.Error(codes.ResourceExhausted, "responses are acknowledged that were not read")
+			}
 		}
+		x.tell(events)
 	}
 }
 
@@ -116,9 +134,9 @@ func (x *session) receive(requests chan<- *discoveryv3.DeltaDiscoveryRequest) er
 	}
 }
 
-func (x *session) send(outbox <-chan *discoveryv3.DeltaDiscoveryResponse) error {
+func (x *session) send(outbox <-chan *wire) error {
 	for m := range outbox {
-		if err := x.stream.Send(m); err != nil {
+		if err := x.stream.SendMsg(m); err != nil {
 			return err
 		}
 	}
@@ -144,16 +162,17 @@ func (x *session) admit(req *discoveryv3.DeltaDiscoveryRequest) error {
 	if _, again := x.types[req.GetTypeUrl()]; !again && req.GetTypeUrl() == delta.Secret {
 		x.witness(req)
 	}
+	if d := req.GetErrorDetail(); d != nil {
+		d.Message = withoutKeys(d.Message)
+	}
 	x.types[req.GetTypeUrl()] = struct{}{}
 	if len(x.types) > maxTypes {
 		return status.Errorf(codes.ResourceExhausted, "more than %d resource types on one stream", maxTypes)
 	}
 	if !x.named {
 		x.named = true
-		x.server.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "envoy connected",
-			slog.Uint64("stream", x.id), slog.String("node", req.GetNode().GetId()), slog.String("peer", x.peer))
+		x.connected(req)
 	}
-	x.answered(req)
 	return nil
 }
 
@@ -174,45 +193,12 @@ func (x *session) witness(req *discoveryv3.DeltaDiscoveryRequest) {
 }
 
 // message makes the wire form of a response.
-func (x *session) message(r *delta.Response) *discoveryv3.DeltaDiscoveryResponse {
-	m := &discoveryv3.DeltaDiscoveryResponse{
-		TypeUrl: r.Type, Nonce: r.Nonce,
-		SystemVersionInfo: r.Source.Version(),
-		Resources:         make([]*discoveryv3.Resource, 0, len(r.Send)),
-	}
-	for _, res := range r.Send {
-		m.Resources = append(m.Resources, &discoveryv3.Resource{
-			Name: res.Name, Version: r.Source.Token(res),
-			Resource: &anypb.Any{TypeUrl: res.Type, Value: res.Body},
-		})
-	}
-	for _, proof := range r.Remove {
-		m.RemovedResources = append(m.RemovedResources, proof.Key().Name)
-	}
-	size := proto.Size(m)
-	x.bytes[r.Type] += uint64(size)
-	x.traced(r, size)
+func (x *session) message(r *delta.Response) *wire {
+	m := wireOf(r)
+	x.bytes[r.Type] += uint64(m.size) //nolint:gosec // not negative
+	x.server.meters.sent(r, m.size)
+	x.flights[r.Nonce] = &flight{r.Type, r.Oldest, x.traced(r, m.size)}
 	return m
-}
-
-// status asks the loop; ok is false when the stream has ended.
-func (x *session) status() (st delta.StreamStatus, ok bool) {
-	reply := make(chan delta.StreamStatus, 1)
-	select {
-	case x.ask <- reply:
-		return <-reply, true
-	case <-x.done:
-		return delta.StreamStatus{}, false
-	}
-}
-
-func (x *session) describe() delta.StreamStatus {
-	st := x.machine.Status()
-	st.ID, st.Peer = x.id, x.peer
-	for i := range st.Types {
-		st.Types[i].Bytes = x.bytes[st.Types[i].Type]
-	}
-	return st
 }
 
 func (x *session) reportStuck() {

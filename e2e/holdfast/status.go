@@ -56,6 +56,7 @@ type Stream struct {
 // Type is a stream's state for one resource type.
 type Type struct {
 	Type        string `json:"type"`
+	Subscribed  int    `json:"subscribed"`
 	Held        int    `json:"held"`
 	InFlight    int    `json:"inFlight"`
 	Responses   uint64 `json:"responses"`

@@ -14,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/holdfast-xds/holdfast/e2e/fixture"
 )
 
 // Gate is a proxy in front of an API server that misbehaves on demand, for one
-// resource at a time: the rest passes unchanged. It speaks plain HTTP.
+// resource at a time: the rest passes unchanged. Its certificate is nobody's.
 //
 // A "read" is a list, or a watch that begins with one (sendInitialEvents).
 type Gate struct {
@@ -48,8 +50,12 @@ func OpenGate(k *Cluster) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	pair, err := tls.X509KeyPair(fixture.New(fixture.Options{}).Certificate("gate.test"))
+	if err != nil {
+		return nil, err
+	}
 	g := &Gate{
-		address: "http://" + l.Addr().String(), faults: map[string]*fault{}, reads: map[string]int{},
+		address: "https://" + l.Addr().String(), faults: map[string]*fault{}, reads: map[string]int{},
 		running: map[string]map[*call]context.CancelFunc{},
 	}
 	quiet := log.New(io.Discard, "", 0) // cut responses are no news
@@ -59,8 +65,8 @@ func OpenGate(k *Cluster) (*Gate, error) {
 		FlushInterval: -1, // each watch event at once
 		ErrorLog:      quiet,
 	}
-	g.server = &http.Server{Handler: g, ErrorLog: quiet}
-	g.serving.Go(func() { _ = g.server.Serve(l) }) // ends by Close alone
+	g.server = &http.Server{Handler: g, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}}
+	g.serving.Go(func() { _ = g.server.ServeTLS(l, "", "") }) // ends by Close alone
 	return g, nil
 }
 

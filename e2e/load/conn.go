@@ -55,17 +55,18 @@ func exchange(ctx context.Context, c *Config, t *Target, slot **conn) (o outcome
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	if *slot == nil {
-		opened, bad := open(ctx, c, t)
+		opened, bad := connect(ctx, c, t)
 		if bad != nil {
 			return *bad
 		}
 		*slot = opened
 	}
+	open := *slot // the slot may be empty by the time the context ends
 	deadline, _ := ctx.Deadline()
-	_ = (*slot).SetDeadline(deadline)
-	stop := context.AfterFunc(ctx, func() { _ = (*slot).SetDeadline(time.Unix(1, 0)) })
+	_ = open.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { _ = open.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	response, body, err := roundTrip(*slot, t)
+	response, body, err := roundTrip(open, t) //nolint:bodyclose // roundTrip has closed it
 	if err != nil {
 		closeConn(slot)
 		return failure(Broken, err)
@@ -76,7 +77,7 @@ func exchange(ctx context.Context, c *Config, t *Target, slot **conn) (o outcome
 	return judge(t, response, body)
 }
 
-func open(ctx context.Context, c *Config, t *Target) (*conn, *outcome) {
+func connect(ctx context.Context, c *Config, t *Target) (*conn, *outcome) {
 	at := c.HTTP
 	if t.TLS {
 		at = c.HTTPS

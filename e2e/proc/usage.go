@@ -45,6 +45,43 @@ func (p *Process) Usage() (Usage, error) {
 	return u, nil
 }
 
+// CPU is what the processes that still run have used so far.
+func (g *Group) CPU() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var sum time.Duration
+	for _, p := range g.live {
+		if u, err := p.Usage(); err == nil { // or it has just ended
+			sum += u.CPU
+		}
+	}
+	return sum
+}
+
+// MachineCPU is how long the machine's processors have been busy, with anything.
+func MachineCPU() (time.Duration, error) {
+	all, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(all), "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, fmt.Errorf("/proc/stat begins with %q", line)
+	}
+	var busy time.Duration
+	for i, f := range fields[1:9] { // user nice system idle iowait irq softirq steal
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/stat: %w", err)
+		}
+		if i != 3 && i != 4 {
+			busy += time.Duration(n) * time.Second / userHz
+		}
+	}
+	return busy, nil
+}
+
 func kilobytes(status []byte, key string) int64 {
 	for line := range strings.Lines(string(status)) {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] == key {

@@ -10,6 +10,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -42,6 +43,7 @@ type Options struct {
 	Holdfast, Envoy string     // binaries
 	IP              netip.Addr // of the backends
 	Seed            uint64
+	TLSPercent      int // of the hosts; 10 when 0
 }
 
 // Rig is one holdfast with one Envoy.
@@ -85,7 +87,7 @@ func (r *Rig) startBackends() error {
 		r.Backends = append(r.Backends, b)
 		known = append(known, fixture.Backend{Name: name, Addrs: b.Addrs()})
 	}
-	r.Generator = fixture.New(fixture.Options{Seed: r.Seed, Backends: known, TLSPercent: 10})
+	r.Generator = fixture.New(fixture.Options{Seed: r.Seed, Backends: known, TLSPercent: cmp.Or(r.TLSPercent, 10)})
 	return nil
 }
 

@@ -72,8 +72,15 @@ func TestRunFailsOnAWrongAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	for _, w := range []*Want{
-		{Status: 201}, {Backend: "birch"}, {Refused: true}, {Headers: map[string]*string{"X-Host": nil}}, {Seen: &Seen{Path: "/y"}},
-		{Share: map[string]float64{"birch": 1}}, {Mirrored: "birch"}, {Body: &yes}, {Certificate: "a.test"},
+		{Status: 201},
+		{Backend: "birch"},
+		{Refused: true},
+		{Headers: map[string]*string{"X-Host": nil}},
+		{Seen: &Seen{Path: "/y"}},
+		{Share: map[string]float64{"birch": 1}},
+		{Mirrored: "birch"},
+		{Body: &yes},
+		{Certificate: "a.test"},
 	} {
 		if err := story(w); err == nil {
 			t.Errorf("%+v holds", w)

@@ -1,0 +1,38 @@
+package page
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// views are the ways in which each page is looked at.
+var views = map[string]View{
+	"light":  {Width: 1366, Height: 900},
+	"dark":   {Width: 1366, Height: 900, Dark: true},
+	"narrow": {Width: 390, Height: 844},
+}
+
+// shots is where pictures go.
+func shots() string {
+	if dir := os.Getenv("HOLDFAST_PAGE_SHOTS"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), "holdfast-page")
+}
+
+// chromium finds the browser, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("HOLDFAST_TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium is installed (on Debian: apt-get install chromium)")
+	return ""
+}
