@@ -11,6 +11,9 @@ BIN := .cache/bin
 ENVOY := $(BIN)/envoy
 KUBE := $(BIN)/kube-apiserver $(BIN)/etcd
 LINTER := $(BIN)/golangci-lint
+OTLP := $(BIN)/otlp
+JAEGER := $(BIN)/jaeger
+AXE := .cache/npm/node_modules/axe-core/axe.min.js
 HOLDFAST := bin/holdfast
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -29,6 +32,9 @@ export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
 # tell by these whether the parts are there.
 test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
 test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_K8S_BIN := $(CURDIR)/$(BIN)
+test e2e jaeger-test: export HOLDFAST_TEST_OTLP := $(CURDIR)/$(OTLP)
+jaeger-test: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
+jaeger-test: export HOLDFAST_TEST_JAEGER := $(CURDIR)/$(JAEGER)
 
 # -count=1: the tests run binaries, of which Go's test cache knows nothing.
 # -p 2: an API server, an Envoy and their load share the machine with each other.
@@ -43,7 +49,7 @@ endef
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } /^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ## Build and test
 
@@ -52,13 +58,29 @@ build: ## Build bin/holdfast
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(HOLDFAST) ./cmd/holdfast
 
 .PHONY: test
-test: $(ENVOY) $(KUBE) ## Vet, then run all tests, with a real Envoy and a real kube-apiserver
+test: $(ENVOY) $(KUBE) $(OTLP) ## Vet, then run all tests, with a real Envoy and a real kube-apiserver
 	go vet ./...
 	$(GO_TEST) $(TESTFLAGS) ./...
 
 .PHONY: e2e
-e2e: $(ENVOY) $(KUBE) ## Run only the tests with real parts
+e2e: $(ENVOY) $(KUBE) $(OTLP) ## Run only the tests with real parts
 	$(GO_TEST) $(TESTFLAGS) ./e2e/...
+
+.PHONY: jaeger-test
+jaeger-test: $(ENVOY) $(OTLP) $(JAEGER) ## Run the tests of traces, with a real Jaeger as well
+	$(GO_TEST) -v $(TESTFLAGS) ./e2e/traced
+
+.PHONY: check-alerts
+check-alerts: ## Check the dashboard and the alert rules with promtool
+	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y --no-install-recommends prometheus; } || { echo "make check-alerts: needs promtool (on Debian: apt-get install prometheus)" >&2; exit 1; }
+	go test -count=1 -v ./deploy
+
+.PHONY: page-test
+page-test: $(ENVOY) $(AXE) ## Look at the status page in a real Chromium (Debian: apt-get install chromium npm)
+	@command -v "$${HOLDFAST_TEST_CHROMIUM:-chromium}" >/dev/null || { echo "make page-test: needs Chromium (on Debian: apt-get install chromium), or its path in HOLDFAST_TEST_CHROMIUM" >&2; exit 1; }
+	go vet -C e2e/page .
+	HOLDFAST_TEST_ENVOY=$(CURDIR)/$(ENVOY) HOLDFAST_TEST_AXE=$(CURDIR)/$(AXE) HOLDFAST_PAGE_SHOTS=$(CURDIR)/.cache/page \
+		go test -C e2e/page -count=1 -timeout 15m $(TESTFLAGS) .
 
 .PHONY: race
 race: ## Run the tests without real parts under the race detector (needs a C compiler)
@@ -70,13 +92,15 @@ race: ## Run the tests without real parts under the race detector (needs a C com
 lint: $(LINTER) ## Run the linters and check the formatting
 	$(LINTER) run ./...
 
+# SEED=S SEEDS=N are the first seed and how many, FOR=1h ends it in time, TRACE is
+# what a failure printed. Each may be in the environment as well.
 .PHONY: simulate
 simulate: ## Run the deterministic simulation over many seeds
-	$(call go-test-some,,./simulation,^TestSimulat)
+	$(call go-test-some,,./simulation,^TestSimulation$$)
 
 .PHONY: mutants
 mutants: ## Break the rule on purpose and see that the simulation finds each break
-	$(call go-test-some,-tags mutants,./simulation,^TestMutant)
+	@MUTANTS=1 go test -count=1 -v -timeout 0 -run '^TestMutants' $(TESTFLAGS) ./simulation | grep -vE '^(=== |--- PASS|PASS|ok)'
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (30s)
@@ -84,7 +108,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (30s)
 	[ -n "$$targets" ] || { echo "no fuzz tests" >&2; exit 1; }; \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "$$package"; \
 	done <<<"$$targets"
 
 .PHONY: soak
@@ -96,6 +120,15 @@ soak: $(ENVOY) $(KUBE) ## Run the long tests with real parts
 .PHONY: demo
 demo: build $(ENVOY) ## Watch a restart that loses nothing, with a real Envoy
 	go run ./e2e/cmd/demo --envoy $(CURDIR)/$(ENVOY) --holdfast $(CURDIR)/$(HOLDFAST) $(DEMOFLAGS)
+
+.PHONY: trace-demo
+trace-demo: build $(ENVOY) $(JAEGER) ## Edit a host and find the trace of it in a Jaeger
+	go run ./e2e/cmd/tracedemo --envoy $(CURDIR)/$(ENVOY) --holdfast $(CURDIR)/$(HOLDFAST) --jaeger $(CURDIR)/$(JAEGER) $(DEMOFLAGS)
+
+.PHONY: trace-picture
+trace-picture: build $(ENVOY) $(JAEGER) ## Draw docs/images/trace-new-host.svg anew
+	@mkdir -p docs/images
+	go run ./e2e/cmd/tracedemo --envoy $(CURDIR)/$(ENVOY) --holdfast $(CURDIR)/$(HOLDFAST) --jaeger $(CURDIR)/$(JAEGER) --picture docs/images/trace-new-host.svg
 
 .PHONY: bench
 bench: build $(ENVOY) ## Run the quick benchmarks
@@ -112,7 +145,7 @@ bench-check: build $(ENVOY) ## Compare the quick benchmarks with the recorded re
 ## Tools
 
 .PHONY: tools
-tools: $(ENVOY) $(KUBE) $(LINTER) ## Build or fetch every tool ahead of need
+tools: $(ENVOY) $(KUBE) $(LINTER) $(OTLP) $(JAEGER) ## Build or fetch every tool ahead of need
 
 .PHONY: crds
 crds: ## Regenerate e2e/testdata/crds.yaml
@@ -121,6 +154,11 @@ crds: ## Regenerate e2e/testdata/crds.yaml
 .PHONY: clean
 clean: ## Remove all that was built, the tools too
 	rm -rf bin .cache
+
+# Deque's accessibility checks. Only the file of that name is used, by a browser.
+$(AXE):
+	@command -v npm >/dev/null || { echo "make $(@F): needs npm (on Debian: apt-get install npm)" >&2; exit 1; }
+	npm install --prefix .cache/npm --ignore-scripts --no-audit --no-fund --no-save axe-core@4.14.1
 
 $(ENVOY): tools/envoy.sh
 	tools/envoy.sh
@@ -152,3 +190,9 @@ $(BIN)/etcd: tools/kube/go.mod tools/kube/go.sum
 
 $(LINTER): tools/lint/go.mod tools/lint/go.sum
 	$(call build-tool,lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,-X main.version=$(patsubst v%,%,$(call version-of,lint,github.com/golangci/golangci-lint/v2)))
+
+$(OTLP): tools/otlp/go.mod tools/otlp/go.sum tools/otlp/main.go
+	$(call build-tool,otlp,.)
+
+$(JAEGER): tools/jaeger/go.mod tools/jaeger/go.sum
+	$(call build-tool,jaeger,github.com/jaegertracing/jaeger/cmd/all-in-one)

@@ -223,7 +223,7 @@ func TestPageShowsWhatIsWrong(t *testing.T) {
 	if status != 200 {
 		t.Fatalf("%d\n%s", status, body)
 	}
-	for _, want := range []string{"edge-1", "httpproxies is forbidden", "HTTPProxy up to 1", "Service shop/broken", "there is no &lt;port&gt;"} {
+	for _, want := range []string{"edge-1", "httpproxies is forbidden", "<strong>HTTPProxy</strong> up to 1", "Service shop/broken", "there is no &lt;port&gt;"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -17,7 +17,8 @@ type flight struct {
 	// urgent names are owed an answer even when unchanged.
 	urgent map[string]struct{}
 	// why some of it was sent; of what is traced alone.
-	why map[string]why
+	why     map[string]why
+	reasons map[string]map[string]why // see reasonsFor
 }
 
 // names of what was sent and removed, sorted.
@@ -61,6 +62,7 @@ func (s *Stream) accepted(t *subscription, f *flight) {
 			continue // unsubscribed meanwhile
 		}
 		t.hold(r.Name, holding{token: s.snap.TokenOf(r), row: r}, now, s.snap)
+		s.lend(t, r)
 		if now != r {
 			t.want(r.Name, ifChanged) // changed again meanwhile
 		}
@@ -69,6 +71,10 @@ func (s *Stream) accepted(t *subscription, f *flight) {
 		t.trusted(name)
 		now := s.snap.Resolve(t.key(name))
 		t.drop(name, now)
+		if _, recalled := t.recalled[name]; recalled {
+			s.forget(t, name, now) // it asks again when it needs it
+			continue
+		}
 		if now != nil && t.asked(name, now) {
 			t.want(name, ifChanged)
 		}

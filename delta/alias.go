@@ -1,6 +1,10 @@
 package delta
 
-import "github.com/holdfast-xds/holdfast/index"
+import (
+	"slices"
+
+	"github.com/holdfast-xds/holdfast/index"
+)
 
 // Names that other resources answer for (index.Aliasing). A client asks for them
 // like for any other, and holds them under the name that it asked for; to the
@@ -51,6 +55,45 @@ func (s *Stream) changedAliases(t *subscription, target string, c origin) {
 		t.want(name, ifChanged)
 		t.because(name, c)
 	}
+}
+
+// maxLent is how many aliases a client has at a time. There are ever so many ways to
+// write a name, and an Envoy keeps each that it was given (25 KB); the oldest is taken
+// back, and asked for again when it is needed.
+const maxLent = 256
+
+// lend records that the client has an alias, and takes back the oldest when there
+// are too many.
+func (s *Stream) lend(t *subscription, r *index.Resource) {
+	if !r.Alias() || slices.Contains(t.lent, r.Name) {
+		return
+	}
+	t.lent = append(t.lent, r.Name)
+	if len(t.lent) > maxLent {
+		t.recalled[t.lent[0]] = struct{}{}
+		t.want(t.lent[0], ifChanged)
+		t.lent = t.lent[1:]
+	}
+}
+
+// unlend: the client doesn't ask for the name any more.
+func (t *subscription) unlend(name string) {
+	delete(t.recalled, name)
+	if i := slices.Index(t.lent, name); i >= 0 {
+		t.lent = slices.Delete(t.lent, i, i+1)
+	}
+}
+
+// recall takes back an alias that is to be; row is what answers for it now.
+func (s *Stream) recall(t *subscription, row *index.Resource, d *decided) bool {
+	if row == nil || !row.Alias() {
+		return false
+	}
+	if _, recalled := t.recalled[row.Name]; !recalled {
+		return false
+	}
+	d.remove = append(d.remove, s.snap.ProveAlias(row.ResourceKey))
+	return true
 }
 
 func aliasingOf(s *index.Snapshot, typeURL string) *index.Aliasing {

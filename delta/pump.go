@@ -64,6 +64,7 @@ func (s *Stream) respond(t *subscription) *Response {
 		}
 		d = s.decide(t, t.next())
 	}
+	s.guardLosses(t, d)
 	switch {
 	case d.empty() && !s.owesEmpty(t):
 		return nil
@@ -141,6 +142,9 @@ func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 	held := t.held(name, row, s.snap)
 	if held == nil && !t.owes(name, row) {
 		s.settle(t, name)
+		return
+	}
+	if held != nil && s.recall(t, row, d) {
 		return
 	}
 	v := Decide(s.snap, t.key(name), held, s.excused)

@@ -50,6 +50,9 @@ func (s *Stream) first(req *discoveryv3.DeltaDiscoveryRequest) {
 		}
 		t.hold(name, holding{token: s.snap.ParseToken(version), version: version}, row, s.snap)
 		t.want(name, ifChanged)
+		if row != nil {
+			s.lend(t, row)
+		}
 		s.wake(t.key(name))
 	}
 	if t.wildcard {
@@ -119,6 +122,7 @@ func (s *Stream) endWildcard(t *subscription) {
 // forget drops the name from what is asked for and from what is held.
 func (s *Stream) forget(t *subscription, name string, row *index.Resource) {
 	t.unmiss(name)
+	t.unlend(name)
 	if row != nil {
 		t.known.clear(row.Ordinal)
 	}

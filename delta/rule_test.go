@@ -18,7 +18,6 @@ import (
 
 // profile is how a derivation uses a kind. The client's version is of 100.
 type profile struct {
-	name    string
 	found   index.ResourceVersion // of the object found, if any
 	missing bool                  // a lookup found nothing
 	need    index.Need            // of a range
@@ -334,6 +333,7 @@ type tableRules struct {
 func (*tableRules) Kinds() []index.KindSpec {
 	return []index.KindSpec{{Kind: "A", Code: "A", Required: true}, {Kind: "B", Code: "B", Required: true}, {Kind: "C", Code: "C"}}
 }
+
 func (*tableRules) Types() []index.TypeSpec {
 	return []index.TypeSpec{{URL: tableType, Feeds: tableKinds}}
 }

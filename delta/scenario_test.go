@@ -36,7 +36,7 @@ import (
 // index's), "formless", or a vector like H:5;S:6 with another digest.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		p := &play{t: t, client: newClient(indextest.New())}
+		p := &play{t: t, client: newClient(indextest.New()), fresh: indextest.New}
 		datadriven.RunTest(t, path, p.run)
 	})
 }
@@ -44,6 +44,8 @@ func TestScenarios(t *testing.T) {
 type play struct {
 	*client
 	t *testing.T
+	// fresh makes the index of a replica that has just started.
+	fresh func() *index.Index
 }
 
 func (p *play) run(t *testing.T, d *datadriven.TestData) string {
@@ -80,7 +82,7 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 		p.connect(p.ix)
 		return ""
 	case "restart":
-		ix := indextest.New()
+		ix := p.fresh()
 		if first == "nameless" {
 			ix = indextest.Nameless()
 		}

@@ -31,7 +31,8 @@ type Stream struct {
 	timed    map[index.ResourceKey]struct{}
 	deadline time.Time // the earliest at which something could change by itself
 	due      time.Time // that of what is being decided
-	settling int       // commits since caughtUp last looked
+	guard    guarding
+	settling int // commits since caughtUp last looked
 
 	// For traces; see event.go.
 	events []*Event
@@ -50,6 +51,8 @@ type Options struct {
 	// RemovalGrace is how long a cluster stays after the last route that used it
 	// was acknowledged without it.
 	RemovalGrace time.Duration
+	// Guard is the removal guard.
+	Guard Guard
 	// Cause of what the client is sent because it asks for it, not because it
 	// changed: the trace of the connection.
 	Cause index.Cause

@@ -18,6 +18,10 @@ type subscription struct {
 	// aliases gives, for each resource that may answer for some of unknown, these.
 	aliases  map[string]map[string]struct{}
 	aliasing *index.Aliasing // nil as a rule; see alias.go
+	// lent are the aliases that the client has, oldest first; recalled those that are
+	// taken back.
+	lent     []string
+	recalled map[string]struct{}
 
 	// What the client holds, moved by ACKs alone.
 	current bitset             // ordinals of which the client holds the current digest
@@ -35,6 +39,10 @@ type subscription struct {
 	told    map[string]told
 	// Decided for now: names that the rule or the order holds back.
 	withheld map[string]*Withheld
+	// Held back by the removal guard, with how much of the type each is; and what
+	// was lost within the last minute.
+	guarded map[string]int
+	lost    []loss
 	// Rejected by the client, until the digest changes.
 	quarantine map[string]quarantined
 	// batches of names that are sent separately, to find what the client rejects.
@@ -81,6 +89,7 @@ func newSubscription(typeURL string, aliasing *index.Aliasing) *subscription {
 		unknown:    map[string]struct{}{},
 		aliases:    map[string]map[string]struct{}{},
 		aliasing:   aliasing,
+		recalled:   map[string]struct{}{},
 		others:     map[string]holding{},
 		ahead:      map[string]struct{}{},
 		doubtful:   map[string]*doubt{},

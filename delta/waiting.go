@@ -76,6 +76,7 @@ func (s *Stream) unregister(w *Withheld) {
 		}
 	}
 	delete(s.timed, w.Resource)
+	delete(s.subs[w.Resource.Type].guarded, w.Resource.Name)
 }
 
 // settle: the name is decided and nothing is owed.

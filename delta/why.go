@@ -157,39 +157,44 @@ func (t *subscription) again(f *flight) {
 	}
 }
 
-// asks: the client asks for a name, as a rule because it was just sent something
-// that refers to it. Then the name is pending for the same reasons.
+// asks: the client asks for names, as a rule because it was just sent something
+// that refers to them. Then they are pending for the same reasons.
 func (s *Stream) asks(t *subscription, names []string) {
-	var of map[string]why
-	for _, url := range []string{Cluster, Listener, ScopedRoutes} {
-		if u := s.subs[url]; u != nil && u.last != nil && url != t.typeURL {
-			of = u.last.reasonsFor(t.typeURL, of)
-		}
+	if len(names) == 0 {
+		return
 	}
-	for _, name := range names {
-		if w, ok := of[name]; ok {
-			t.inherit(name, w)
+	for _, url := range []string{Cluster, Listener, ScopedRoutes} {
+		u := s.subs[url]
+		if u == nil || u.last == nil || url == t.typeURL {
+			continue
+		}
+		reasons := u.last.reasonsFor(t.typeURL)
+		for _, name := range names {
+			if w, ok := reasons[name]; ok {
+				t.inherit(name, w)
+			}
 		}
 	}
 }
 
 // reasonsFor gives, for each resource of a type that the response refers to, why
-// what refers to it was sent.
-func (f *flight) reasonsFor(url string, of map[string]why) map[string]why {
+// what refers to it was sent. It is made once, however often the client asks.
+func (f *flight) reasonsFor(url string) map[string]why {
+	if made, ok := f.reasons[url]; ok {
+		return made
+	}
+	of := map[string]why{}
 	for _, r := range f.sent {
 		w, ok := f.why[r.Name]
-		if !ok {
-			continue
-		}
 		for _, ref := range r.Refs {
-			if ref.Type != url {
-				continue
+			if ok && ref.Type == url {
+				of[ref.Name] = w
 			}
-			if of == nil {
-				of = map[string]why{}
-			}
-			of[ref.Name] = w
 		}
 	}
+	if f.reasons == nil {
+		f.reasons = map[string]map[string]why{}
+	}
+	f.reasons[url] = of
 	return of
 }

@@ -3,8 +3,8 @@ package index
 import "slices"
 
 // Aliasing says how names without a resource of their own are answered for: a
-// handshake asks for the Secret "Shop.example", and that of "shop.example", or else
-// of "*.example", is the answer.
+// handshake asks for the Secret "Shop.example", and that of "shop.example" is the
+// answer.
 //
 // An alias is no row of the index: Snapshot.Resolve makes it of the first candidate
 // that there is. So it changes with its target, moves to a better candidate when
@@ -74,4 +74,14 @@ func (s *Snapshot) Candidates(k ResourceKey) []ResourceKey {
 // present reports whether there is a resource, or an alias.
 func (s *Snapshot) present(k ResourceKey) bool {
 	return s.Resource(k) != nil || slices.ContainsFunc(s.Candidates(k), func(c ResourceKey) bool { return s.Resource(c) != nil })
+}
+
+// ProveAlias proves that a name has no resource of its own. What a client holds under
+// the name may be taken back then: it is a copy of what it can ask for again, so
+// nothing is said about the absence of anything else.
+func (s *Snapshot) ProveAlias(k ResourceKey) Proof {
+	if r := s.Resolve(k); r == nil || !r.Alias() {
+		return Proof{}
+	}
+	return Proof{key: k, revision: s.revision}
 }

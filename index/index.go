@@ -171,7 +171,7 @@ func (ix *Index) publish(t *tx, cause Cause) Commit {
 	// A reader that turns up from here on takes the previous snapshot at the oldest.
 	slowest := ix.slowest(t.revision - 1)
 	t.sweep(slowest)
-	problems := append(t.problems, t.newProblems()...)
+	problems := slices.Concat(t.problems, t.newProblems())
 	s := &Snapshot{index: ix, revision: t.revision, source: t.source, kinds: t.kinds, tables: t.tables}
 	c := Commit{Revision: t.revision, Derivations: t.ran, Observed: t.completed, Problems: problems, Changed: make([]ResourceKey, 0, len(t.changed))}
 	for k := range t.changed {

@@ -50,7 +50,7 @@ func compare(t *testing.T, seed uint64, log []string, h *indextest.History, got 
 	fresh := indextest.New()
 	apply(fresh, indextest.Changes(h.AtOnce())...)
 	want := fresh.Snapshot()
-	for _, f := range []func(*index.Snapshot) string{contents, func(s *index.Snapshot) string { return sortedProblems(s) }} {
+	for _, f := range []func(*index.Snapshot) string{contents, sortedProblems} {
 		if a, b := f(got), f(want); a != b {
 			t.Fatalf("seed %d (go test -run ChangesInAnyOrder -seed %d)\n%s\nby changes:\n%s\nat once:\n%s", seed, seed, strings.Join(log, "\n"), a, b)
 		}

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -20,17 +19,6 @@ func (k ObjectKey) String() string {
 		return string(k.Kind) + " " + k.Name
 	}
 	return string(k.Kind) + " " + k.Namespace + "/" + k.Name
-}
-
-func (k ObjectKey) path() string {
-	var b strings.Builder
-	b.Grow(len(k.Kind) + len(k.Namespace) + len(k.Name) + 2)
-	b.WriteString(string(k.Kind))
-	b.WriteByte('/')
-	b.WriteString(k.Namespace)
-	b.WriteByte('/')
-	b.WriteString(k.Name)
-	return b.String()
 }
 
 // Object is one Kubernetes object. Everything but Lookups and Note comes from

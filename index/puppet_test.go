@@ -27,6 +27,7 @@ func (p puppet) Kinds() []index.KindSpec {
 	}
 	return []index.KindSpec{{Kind: kindA, Code: "A", Required: true}, {Kind: kindB, Code: "B"}}
 }
+
 func (puppet) Types() []index.TypeSpec {
 	return []index.TypeSpec{{URL: typeT, Feeds: []index.Kind{kindA, kindB}}}
 }

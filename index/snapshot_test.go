@@ -2,7 +2,9 @@ package index_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-xds/holdfast/index"
@@ -33,6 +35,32 @@ func everything(s *index.Snapshot) string {
 		out += kindLine(k) + "\n" + objectLines(s, k.Kind)
 	}
 	return out
+}
+
+// Snapshots are read while newer ones are made: run it with the race detector.
+func TestSnapshotsAreReadConcurrently(t *testing.T) {
+	ix := indextest.New()
+	var readers sync.WaitGroup
+	for reader := range 4 {
+		ix.Pass(reader, 0)
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			defer ix.Leave(reader)
+			for s := ix.Snapshot(); s.Revision() < 150; s = ix.Snapshot() {
+				if was := everything(s); was != everything(s) {
+					t.Error("a snapshot changed")
+				}
+				ix.Pass(reader, s.Revision())
+				<-ix.Changed(s.Revision())
+			}
+		}()
+	}
+	h := indextest.NewHistory(rand.New(rand.NewPCG(1, 1)).IntN)
+	for ix.Snapshot().Revision() < 150 {
+		apply(ix, indextest.Change(h.Step()))
+	}
+	readers.Wait()
 }
 
 // Ordinals are unique among a type's live resources and tombstones, stay with a

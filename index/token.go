@@ -15,7 +15,8 @@ import (
 // kind that the resource rests on: "P:2s4" objects of kind P were found, the
 // highest at 2s4; "I~2s0" nothing of kind I was found, its list was complete up
 // to 2s0. "I~0" says that the kind was needed, but not complete: whoever takes
-// the resource away must have observed it, at whatever version.
+// the resource away must have observed it, at whatever version. A resource that
+// refers to very many others has their number behind that, in decimal: ".6814".
 const (
 	tokenForm  = "h1"
 	tokenMarks = ".,:~"
@@ -25,6 +26,8 @@ const (
 type Token struct {
 	Digest Digest
 	Vector []Held
+	// Weight is the number of references, where there are very many; else 0.
+	Weight int
 	// Foreign: the token has another source id, or is not in our form. Then
 	// Vector is empty; Digest is still set when the form is ours, since the same
 	// body needs no sending whoever made it. While our own source id is not known
@@ -76,12 +79,26 @@ func (s *Snapshot) AppendToken(b []byte, r *Resource) []byte {
 		}
 		b = strconv.AppendUint(b, uint64(h.Version), 36)
 	}
+	if w := r.weight(); w > 0 {
+		b = append(b, '.')
+		b = strconv.AppendInt(b, int64(w), 10)
+	}
 	return b
+}
+
+// weighty is the number of references from which on a token tells it.
+const weighty = 100
+
+func (r *Resource) weight() int {
+	if len(r.Refs) < weighty {
+		return 0
+	}
+	return len(r.Refs)
 }
 
 // TokenOf gives the parsed form of r's own token.
 func (s *Snapshot) TokenOf(r *Resource) Token {
-	return Token{Digest: r.Digest, Vector: s.vector(r)}
+	return Token{Digest: r.Digest, Vector: s.vector(r), Weight: r.weight()}
 }
 
 // vector gives what r rests on, at the versions that s can vouch for.
@@ -115,7 +132,11 @@ func (s *Snapshot) ParseToken(version string) Token {
 	if !ok || !ok2 || !ok3 || form != tokenForm || err != nil {
 		return Token{Foreign: true, Formless: true}
 	}
+	vector, weight, heavy := strings.Cut(vector, ".")
 	t := Token{Digest: Digest(d), Foreign: source != s.source}
+	if t.Weight, err = strconv.Atoi(weight); heavy && (err != nil || t.Weight < weighty) {
+		return Token{Digest: t.Digest, Foreign: true}
+	}
 	if t.Foreign && s.source != "" || vector == "" {
 		return t
 	}

@@ -112,7 +112,7 @@ func TestDirWhatIsBeingWrittenDeletesNothing(t *testing.T) {
 	o.Settle = time.Hour // nothing is ever still for so long
 	w.startWith(o)
 	w.until("observed", allObserved)
-	for i, half := range []string{"", service("x", "one"), two[:len(two)-20], "gone"} {
+	for i, half := range []string{"", service("x", "one"), two[:len(two)-20], "gone", service("x", "one")} {
 		if w.overwrite("a.yaml", half); half == "gone" {
 			w.remove("a.yaml")
 		}

@@ -103,7 +103,7 @@ func (w *watcher) discover(ctx context.Context, notFound error) {
 }
 
 // backoff says how long to wait before the next try. It grows gently: an API
-// server that was away for ten seconds is found within three.
+// server that was away for ten seconds is found within five.
 type backoff struct {
 	min, max time.Duration
 	now      time.Duration

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"flag"
+	"math"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -12,13 +13,34 @@ import (
 	"github.com/holdfast-xds/holdfast/translate"
 )
 
+// The settings come as flags, or from the environment, as make passes them.
 var (
-	first = flag.Uint64("seed", fromEnv("SEED", 1), "first seed (default $SEED)")
-	count = flag.Uint64("seeds", fromEnv("SEEDS", 2000), "number of seeds (default $SEEDS)")
-	trace = flag.String("trace", os.Getenv("TRACE"), "steps to replay on the first seed, as a failure prints them (default $TRACE)")
+	first = flag.Uint64("seed", number("SEED", 1), "first seed ($SEED)")
+	count = flag.Uint64("seeds", number("SEEDS", defaultSeeds()), "number of seeds ($SEEDS)")
+	most  = flag.Duration("for", duration("FOR"), "stop after this time ($FOR); then as many seeds as fit in")
+	trace = flag.String("trace", os.Getenv("TRACE"), "steps to replay on the first seed, as a failure prints them ($TRACE)")
 	brief = flag.Bool("brief", false, "do not minimize a failure")
-	most  = flag.Duration("for", 0, "stop after this time")
+	all   = flag.Bool("all", false, "go on after a failure; implies -brief")
 )
+
+func defaultSeeds() uint64 {
+	if os.Getenv("FOR") != "" {
+		return math.MaxUint32
+	}
+	return 2000
+}
+
+func number(name string, otherwise uint64) uint64 {
+	if v, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return v
+	}
+	return otherwise
+}
+
+func duration(name string) time.Duration {
+	d, _ := time.ParseDuration(os.Getenv(name)) // nothing, or not a duration: no limit
+	return d
+}
 
 // TestMain: worlds are small and short-lived, so collecting them is a good part of
 // the time.
@@ -30,17 +52,12 @@ func TestMain(m *testing.M) {
 // stepsPerSeed of a run.
 const stepsPerSeed = 100
 
-func fromEnv(name string, otherwise uint64) uint64 {
-	if v, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
-		return v
-	}
-	return otherwise
-}
-
 func newRunner() *simulation.Runner {
 	return &simulation.Runner{Rules: translate.New(translate.Options{})}
 }
 
+// TestSimulation runs the seeds, one after the other.
+//
 // HF-03, HF-05: control planes that restart or lag, Envoys that reconnect to
 // another one, and routes that must never use a cluster that is not there.
 func TestSimulation(t *testing.T) {
@@ -50,32 +67,29 @@ func TestSimulation(t *testing.T) {
 	}
 	x, start := newRunner(), time.Now()
 	n := uint64(0)
-	for ; n < *count; n++ {
-		if *most > 0 && time.Since(start) > *most {
-			break
-		}
+	for ; n < *count && (*most == 0 || time.Since(start) < *most) && (*all || !t.Failed()); n++ {
 		seed := *first + n
 		steps := simulation.Steps(seed, stepsPerSeed)
 		if v := x.Run(seed, steps); v != nil {
 			report(t, x, seed, steps, v)
-			if t.Failed() && os.Getenv("KEEP_GOING") == "" {
-				break
-			}
 		}
 	}
-	t.Logf("seeds %d to %d: %s", *first, *first+n-1, time.Since(start).Round(time.Millisecond))
+	t.Logf("%d seeds from %d on in %s", n, *first, time.Since(start).Round(time.Millisecond))
 }
 
 func report(t *testing.T, x *simulation.Runner, seed uint64, steps []simulation.Step, v *simulation.Violation) {
 	t.Errorf("seed %d, step %d of %d: %s", seed, v.Step, len(steps), v)
-	if *brief || os.Getenv("KEEP_GOING") != "" {
+	if *brief || *all {
 		return
 	}
-	fewer, v := x.Minimize(seed, steps, v, 400)
+	fewer, v := x.Minimize(seed, steps, v, patience)
 	x.Log = func(s string) { t.Log(s) }
 	x.Run(seed, fewer)
 	t.Errorf("with %d steps: %s\nreplay: make simulate SEED=%d TRACE='%s'", len(fewer), v, seed, simulation.Trace(fewer))
 }
+
+// patience is how many worlds are tried to make a failure small.
+const patience = 400
 
 func replay(t *testing.T) {
 	steps, err := simulation.ParseTrace(*trace)

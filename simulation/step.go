@@ -281,23 +281,31 @@ func (w *world) oldestView() version {
 	return oldest
 }
 
-// wait lets time pass, and what falls due meanwhile happen, in order. What it
-// brings about is delivered at once: no message takes as long as a timer.
+// slow is how long a message may take.
+const slow = 5 * time.Second
+
+// wait lets time pass, and what falls due meanwhile happen, in order.
 func (w *world) wait(r *random, d time.Duration) {
 	w.logWithheld()
 	w.logf("%s pass", d)
 	end := w.now.Add(d)
 	for range 200 {
-		w.flush(r)
 		next := w.nextTimer()
-		if w.violation != nil || next.IsZero() || next.After(end) {
-			break
+		if next.IsZero() || next.After(end) {
+			next = end
+		}
+		if next.Sub(w.now) > slow {
+			w.flush(r)
+			if again := w.nextTimer(); !again.IsZero() && again.Before(next) {
+				next = again
+			}
 		}
 		w.now = maxTime(w.now, next)
 		w.tick()
+		if w.violation != nil || !w.now.Before(end) {
+			return
+		}
 	}
-	w.now = maxTime(w.now, end)
-	w.tick()
 }
 
 func maxTime(a, b time.Time) time.Time {
@@ -353,8 +361,14 @@ func (w *world) bookmarks(r *random) {
 	}
 }
 
+// noSteps is the trace of a world that breaks without any.
+const noSteps = "none"
+
 // Trace writes steps in the form that ParseTrace reads.
 func Trace(steps []Step) string {
+	if len(steps) == 0 {
+		return noSteps
+	}
 	words := make([]string, len(steps))
 	for i, s := range steps {
 		words[i] = s.String()
@@ -364,6 +378,9 @@ func Trace(steps []Step) string {
 
 // ParseTrace reads steps.
 func ParseTrace(s string) ([]Step, error) {
+	if s == noSteps {
+		return nil, nil
+	}
 	var out []Step
 	for _, word := range strings.Fields(s) {
 		name, arg, _ := strings.Cut(word, ":")

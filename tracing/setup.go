@@ -10,6 +10,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Protocol says how spans are exported, in the words of
@@ -32,13 +33,18 @@ type Options struct {
 	// Export says how to export; where to is in OTEL_EXPORTER_OTLP_*, which the
 	// exporter reads.
 	Export Protocol
+	// Disabled makes no spans at all: OTEL_SDK_DISABLED=true.
+	Disabled bool
 }
+
+// Disabled says whether the environment turns tracing off altogether.
+func Disabled(getenv func(string) string) bool { return getenv("OTEL_SDK_DISABLED") == "true" }
 
 // ExportProtocol says whether and how the environment asks for an export:
 // an endpoint must be named, OTEL_TRACES_EXPORTER=none or OTEL_SDK_DISABLED=true
 // turn it off, and the protocol is http/protobuf unless said otherwise.
 func ExportProtocol(getenv func(string) string) (Protocol, error) {
-	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
+	if Disabled(getenv) || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return NoExport, nil
 	}
 	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
@@ -61,6 +67,9 @@ func ExportProtocol(getenv func(string) string) (Protocol, error) {
 // Setup makes the provider of all tracers. shutdown exports what is still
 // queued, for as long as its context lasts.
 func Setup(ctx context.Context, o Options) (provider trace.TracerProvider, shutdown func(context.Context) error, err error) {
+	if o.Disabled {
+		return noop.NewTracerProvider(), func(context.Context) error { return nil }, nil
+	}
 	res, err := resourceOf(ctx, o.Version)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tracing: %w", err)

@@ -119,20 +119,11 @@ function envoy_on_request(h)
 end
 `
 
-// wildcardScript is for on-demand server names without a scope of their own: those
-// below a wildcard host, of which the scope is one label up. Envoy has the server name
-// in lower case.
-const wildcardScript = `
+// goneScript is for a connection whose server name has no scope any more. The host
+// is gone, or a wildcard host has taken its place: a new connection finds out.
+const goneScript = `
 function envoy_on_request(h)
-  local info, headers = h:streamInfo(), h:headers()
-  if info:routeName() ~= "" then return end
-  local name, host = info:requestedServerName(), headers:get(":authority")
-  if host == nil or host:lower():gsub(":%d+$", "") ~= name then
-    h:respond({[":status"] = "421"}, "")
-    return
-  end
-  headers:replace("` + headerScope + `", "` + planeHTTPS + anyHost + `" .. (name:match("%..*") or ""))
-  h:clearRouteCache()
+  if h:streamInfo():routeName() == "" then h:respond({[":status"] = "421"}, "") end
 end
 `
 

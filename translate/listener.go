@@ -2,6 +2,7 @@ package translate
 
 import (
 	"net/netip"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -19,8 +20,11 @@ type listenerParts struct {
 	filters, wildcardFilters []*hcmv3.HttpFilter
 }
 
-// The field of Listener that holds filter chains.
-const fieldFilterChains = 3
+// The fields of Listener that are made for each host.
+const (
+	fieldFilterChains = 3
+	fieldChainMatcher = 32 // which one is taken
+)
 
 func plainListener(address string) listenerParts {
 	filters := []*hcmv3.HttpFilter{luaFilter(filterFallback, fallbackScript), router()}
@@ -101,15 +105,29 @@ func (x *Rules) httpsListener(r *index.Reader) {
 	}
 	body := append(make([]byte, 0, size), x.https.message...)
 	var refs []index.ResourceKey
+	var own []string
 	seen := map[string]bool{}
 	for _, f := range chains {
 		c := f.Value.(*chainFact)
 		body = appendField(body, fieldFilterChains, c.chain)
 		refs = append(refs, resourceKey(typeRoutes, planeHTTPS+c.fqdn))
+		own = append(own, c.fqdn)
 		if !seen[c.secret] {
 			seen[c.secret] = true
 			refs = append(refs, resourceKey(typeSecret, c.secret))
 		}
 	}
+	if x.onDemand() {
+		body = appendField(body, fieldChainMatcher, marshal(chainMatcher(own, coveredHosts(r))))
+	}
 	r.Emit(index.Draft{Type: typeListener, Name: listenerHTTPS, Body: body, ClosedWorld: true, Refs: refs})
+}
+
+// coveredHosts gives those that the chain of a wildcard host must not be taken for.
+func coveredHosts(r *index.Reader) []string {
+	var out []string
+	for _, f := range r.Facts(factCovered, index.NeedMonotone, allKinds...) {
+		out = append(out, strings.TrimPrefix(f.Key, factCovered+"/"))
+	}
+	return out
 }

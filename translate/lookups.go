@@ -116,7 +116,7 @@ func (x *Rules) ingressSubjects(ing *networkingv1.Ingress) []index.DerivationID 
 func (x *Rules) tlsSubjects(fqdn string) []index.DerivationID {
 	out := []index.DerivationID{derivation(formTLS, fqdn)}
 	if x.onDemand() && isWildcard(fqdn) {
-		out = append(out, derivation(formSpecial, fqdn))
+		out = append(out, derivation(formCover, fqdn))
 	}
 	return out
 }

@@ -22,7 +22,7 @@ const (
 	formHost      = "host"      // host/<fqdn>: routes
 	formTLS       = "tls"       // tls/<fqdn>: the filter chain
 	formSecret    = "secret"    // secret/<namespace>/<name>
-	formSpecial   = "special"   // special/<wildcard>: has it a filter chain of its own? On demand only
+	formCover     = "cover"     // cover/<wildcard>: has it a filter chain? On demand only
 	formPrefetch  = "prefetch"  // prefetch/<group>: a hidden listener. On demand only
 	formCluster   = "cluster"   // cluster/<name of the cluster>
 	formEndpoints = "endpoints" // endpoints/<name of the ClusterLoadAssignment>
@@ -41,7 +41,8 @@ const (
 	factChain    = "chain"    // chain/<fqdn>: chainFact
 	factWildcard = "wildcard" // wildcard/<fqdn>: wildcardFact
 	factSecret   = "secret"   // secret/<namespace>/<name>: a good version exists; on demand: that, a Secret
-	factSpecial  = "special"  // special/<wildcard>: it has a filter chain of its own
+	factCover    = "cover"    // cover/<wildcard>: it has a filter chain
+	factCovered  = "covered"  // covered/<fqdn>: it hasn't, and lies below a wildcard that has
 	// <group>/<fqdn>: the host's certificate is prefetched, by the hidden listener <group>.
 )
 

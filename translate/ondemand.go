@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -22,8 +23,7 @@ import (
 // On-demand certificates, for thousands of TLS hosts. One filter chain serves all
 // of them and never changes when hosts come and go:
 //
-//	handshake for Shop.example ── asks for the Secret "Shop.example"
-//	                              (an alias of shop.example, or of *.example)
+//	handshake for Shop.example ── asks for the Secret "Shop.example", an alias of shop.example
 //	its requests ── scope https/shop.example, by the server name ── its routes
 //
 // The Secret of a host has the host's name, since the filter chain asks for the
@@ -32,8 +32,10 @@ import (
 // all.
 //
 // A host with protocol versions of its own has a filter chain of its own, as in the
-// other mode. Envoy picks the chain with the longest matching suffix, so the hosts
-// below a wildcard host with its own chain need theirs as well.
+// other mode, and so has a wildcard host: on demand, each name below it would be one
+// more certificate for Envoy to keep for ever, and clients can make up names. The
+// listener's matcher (matcher.go) finds these chains, and is told which hosts below a
+// wildcard host are not meant by it.
 //
 // The Secret of such a chain has another name than the on-demand one would have: a
 // handshake that asks for a Secret which a filter chain names as well never ends.
@@ -55,12 +57,15 @@ func (x *Rules) heldNames(fqdn string, s secretRef) []string {
 // there is a certificate.
 const handshakeTimeout = 10 * time.Second
 
+// onDemandName is the filter chain's. No host can have it.
+const onDemandName = "on-demand/"
+
 // onDemandChain is the filter chain of all hosts but the special ones. Envoy forgets
 // every certificate that was asked for when it changes.
 func onDemandChain() *listenerv3.FilterChain {
-	filters := []*hcmv3.HttpFilter{luaFilter(filterFallback, wildcardScript), router()}
+	filters := []*hcmv3.HttpFilter{luaFilter(filterFallback, goneScript), router()}
 	return &listenerv3.FilterChain{
-		Name:                          "on-demand",
+		Name:                          onDemandName,
 		TransportSocket:               tlsSocket(packed(onDemandContext())),
 		TransportSocketConnectTimeout: durationpb.New(handshakeTimeout),
 		Filters:                       []*listenerv3.Filter{connectionManager(byScope(scopeOfServerName), listenerHTTPS, filters)},
@@ -98,7 +103,7 @@ func extensionConfig(name string, config *anypb.Any) *corev3.TypedExtensionConfi
 // onDemandTLS makes the host's certificate, and has it prefetched or used by a chain
 // of the host's own.
 func (x *Rules) onDemandTLS(fqdn string, t terms, r *index.Reader) {
-	own := t.special() || belowSpecial(fqdn, r)
+	own := t.special() || isWildcard(fqdn)
 	name := fqdn
 	if own {
 		name = ownSecret + fqdn
@@ -116,6 +121,9 @@ func (x *Rules) onDemandTLS(fqdn string, t terms, r *index.Reader) {
 		return
 	}
 	r.SetFact(index.Fact{Key: prefetchGroup(fqdn) + "/" + fqdn})
+	if covered(fqdn, r) {
+		r.SetFact(index.Fact{Key: factCovered + "/" + fqdn})
+	}
 }
 
 func secretKey(s secretRef) index.ObjectKey {
@@ -128,17 +136,17 @@ func (t *terms) special() bool {
 	return t.low != low || t.high != high
 }
 
-// specialWildcard tells the hosts below a wildcard host that it has a chain of its
-// own.
-func (x *Rules) specialWildcard(fqdn string, r *index.Reader) {
-	if t, ok := x.terms(fqdn, r); ok && t.special() {
-		r.SetFact(index.Fact{Key: factSpecial + "/" + fqdn})
+// cover tells the hosts below a wildcard host that it has a filter chain.
+func (x *Rules) cover(fqdn string, r *index.Reader) {
+	if _, ok := x.terms(fqdn, r); ok {
+		r.SetFact(index.Fact{Key: factCover + "/" + fqdn})
 	}
 }
 
-func belowSpecial(fqdn string, r *index.Reader) bool {
+// covered reports whether the chain of a wildcard host would be taken for the host.
+func covered(fqdn string, r *index.Reader) bool {
 	for name := range wildcardsAbove(fqdn) {
-		if _, ok := r.Fact(factSpecial + "/" + name); ok {
+		if _, ok := r.Fact(factCover + "/" + name); ok {
 			return true
 		}
 	}
@@ -147,9 +155,8 @@ func belowSpecial(fqdn string, r *index.Reader) bool {
 
 // wildcardsAbove gives the wildcard names that cover a name, the closest first:
 // *.b.c and *.c for a.b.c.
-func wildcardsAbove(name string) func(yield func(string) bool) {
+func wildcardsAbove(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		name = strings.TrimPrefix(name, "*.")
 		for {
 			_, rest, ok := strings.Cut(name, ".")
 			if !ok || !yield("*."+rest) {
@@ -197,41 +204,13 @@ func lastGood(r *index.Reader, s secretRef) *corev1.Secret {
 	return nil
 }
 
-// certificateNames gives the names of the Secrets that may answer for a server name,
-// best first: its lower-case form, then the wildcard hosts above it. A name that no
-// host can have has none.
+// certificateNames gives the name of the Secret that answers for a server name which
+// is not written in lower case.
 func certificateNames(name string) []string {
-	lower := strings.ToLower(name)
-	if !serverName(lower) {
-		return nil
+	if lower := strings.ToLower(name); lower != name {
+		return []string{lower}
 	}
-	var out []string
-	if lower != name {
-		out = append(out, lower)
-	}
-	for w := range wildcardsAbove(lower) {
-		out = append(out, w)
-	}
-	return out
-}
-
-const maxServerName = 253
-
-// serverName: labels of letters, digits, hyphens and underscores.
-func serverName(name string) bool {
-	label := 0
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case c == '.' && label > 0:
-			label = 0
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
-			label++
-		default:
-			return false
-		}
-	}
-	return label > 0 && len(name) <= maxServerName
+	return nil
 }
 
 // renameSecret gives a Secret under another name: Envoy refuses one that doesn't

@@ -95,8 +95,8 @@ func (h *host) emitWildcard(rules []*rule) {
 }
 
 // emitSecure makes the RouteConfiguration behind the host's filter chain, or, on
-// demand, the scope. Both are chosen by SNI; another Host than the SNI covers is
-// misdirected.
+// demand, behind its scope. Both are chosen by SNI; another Host than the SNI covers
+// is misdirected.
 func (h *host) emitSecure(rules []*rule) {
 	routes := make([]*routev3.Route, 0, len(rules)+1)
 	var clusters []string
@@ -106,7 +106,7 @@ func (h *host) emitSecure(rules []*rule) {
 	}
 	name := planeHTTPS + h.fqdn
 	rc := routeConfiguration(name)
-	if h.rules.onDemand() {
+	if h.rules.onDemand() && !isWildcard(h.fqdn) {
 		rc = scopedConfiguration(name)
 		h.emitScope(name)
 	}

@@ -73,7 +73,7 @@ func (x *Rules) Rank(id index.DerivationID) int {
 	switch form, _ := split(id); form {
 	case formSecret:
 		return 0
-	case formSpecial:
+	case formCover:
 		return 1
 	case formTLS, formHost, formChild:
 		return 2
@@ -104,8 +104,8 @@ func (x *Rules) Derive(id index.DerivationID, param any, r *index.Reader) {
 		x.host(subject, r)
 	case formTLS:
 		x.tls(subject, r)
-	case formSpecial:
-		x.specialWildcard(subject, r)
+	case formCover:
+		x.cover(subject, r)
 	case formPrefetch:
 		x.prefetch(subject, r)
 	case formSecret:

@@ -75,6 +75,6 @@ is held back until it is proven not to be there.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.bootstrapCommand(), a.translateCommand(), a.statusCommand(), a.explainCommand(), a.diffCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.bootstrapCommand(), a.translateCommand(), a.statusCommand(), a.explainCommand(), a.diffCommand(), a.releaseCommand(), a.versionCommand())
 	return root, started
 }

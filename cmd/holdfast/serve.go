@@ -23,6 +23,7 @@ type serveConfig struct {
 	xdsInsecure  bool
 
 	freshEnvoyWait time.Duration
+	guard          guardFlags
 	rules          rulesFlags
 
 	logFormat string
@@ -64,6 +65,7 @@ func (c *serveConfig) register(f *pflag.FlagSet) {
 	c.adminAccess.register(f)
 	c.rules.register(f)
 	f.DurationVar(&c.freshEnvoyWait, "fresh-envoy-wait", time.Minute, "how long a new Envoy's listeners wait for a kind that keeps failing")
+	c.guard.register(f)
 	c.xdsTLS.register(f)
 	f.BoolVar(&c.xdsInsecure, "xds-insecure", false, "let anyone who reaches a non-loopback --xds-address read everything, private keys too")
 	f.StringVar(&c.logFormat, "log-format", "text", `"text" or "json"`)
@@ -85,6 +87,9 @@ func (c *serveConfig) validate() error {
 	}
 	if c.freshEnvoyWait < 0 {
 		return usagef("--fresh-envoy-wait: %s is negative", c.freshEnvoyWait)
+	}
+	if _, err := c.guard.guard(); err != nil {
+		return err
 	}
 	if _, err := c.logHandler(nil); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (a app) setUpTracing(ctx context.Context, ring *tracing.Ring, logger *slog.
 		return nil, nil, usageError{err}
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
-	return tracing.Setup(ctx, tracing.Options{Version: thisBuild().version, Ring: ring, Export: export})
+	return tracing.Setup(ctx, tracing.Options{Version: thisBuild().version, Ring: ring, Export: export, Disabled: tracing.Disabled(a.getenv)})
 }
 
 // server is a holdfast whose ports are open.
@@ -105,10 +105,15 @@ func newServer(c serveConfig, logger *slog.Logger, tracer trace.Tracer, ring *tr
 	if s.grpc, err = newGRPCServer(c.xdsTLS, logger); err != nil {
 		return nil, err
 	}
+	guard, err := c.guard.guard()
+	if err != nil {
+		return nil, err
+	}
 	s.behind = newRollbackWatch(s.source, logger)
 	s.ads, err = ads.New(ix, ads.Options{
 		Logger: logger, Tracer: tracer, Meter: metrics.Meter, Arrivals: arrivals, Behind: s.behind.report,
 		FreshEnvoyWait: max(c.freshEnvoyWait, 1), // 0 would be its default
+		Guard:          guard,
 	})
 	if err != nil {
 		return nil, err
@@ -117,7 +122,7 @@ func newServer(c serveConfig, logger *slog.Logger, tracer trace.Tracer, ring *tr
 	options := admin.Options{
 		Version: thisBuild().version, Index: ix, Types: rules.Types(),
 		Streams: s.ads.Status, Holders: s.ads.Holders, Inventory: s.ads.Inventory,
-		Serving: s.serving.Load, Traces: ring, Metrics: metrics, Logger: logger,
+		Release: releaseBy(s.ads), Serving: s.serving.Load, Traces: ring, Metrics: metrics, Logger: logger,
 	}
 	if err := c.guardAdmin(&options); err != nil {
 		return nil, err

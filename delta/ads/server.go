@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-xds/holdfast/delta"
 	"github.com/holdfast-xds/holdfast/index"
 	"github.com/holdfast-xds/holdfast/tracing"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// FreshEnvoyWait and RemovalGrace are delta.Options; the defaults are 60 s and 1 s.
 	FreshEnvoyWait time.Duration
 	RemovalGrace   time.Duration
+	// Guard is delta.Options.Guard: the zero value is off.
+	Guard delta.Guard
 	// Behind is told, every few seconds, that a kind's frontier stays below what
 	// a client holds: the watch lags, or the history was rolled back. It must not
 	// block. Nil does nothing.

@@ -39,6 +39,9 @@ type session struct {
 	types   map[string]struct{}
 	named   bool
 	bytes   map[string]uint64 // sent, by type
+	guarded int               // what the removal guard withheld after the last step
+	// letGo are the responses of a question that let something go.
+	letGo   []*delta.Response
 
 	// For traces and metrics; see trace.go.
 	connection trace.Span
@@ -53,7 +56,8 @@ func (x *session) run(ctx context.Context) error {
 	opts := x.server.opts
 	x.connecting()
 	x.machine = delta.NewStream(ix.Snapshot(), time.Now(), delta.Options{
-		FreshEnvoyWait: opts.FreshEnvoyWait, RemovalGrace: opts.RemovalGrace, Cause: x.connection.SpanContext(), Events: true,
+		FreshEnvoyWait: opts.FreshEnvoyWait, RemovalGrace: opts.RemovalGrace, Guard: opts.Guard,
+		Cause: x.connection.SpanContext(), Events: true,
 	})
 	x.types = map[string]struct{}{}
 
@@ -93,6 +97,7 @@ func (x *session) run(ctx context.Context) error {
 			out = x.machine.Tick(time.Now())
 		case question := <-x.ask:
 			question()
+			out, x.letGo = x.letGo, nil
 		case <-stuck.C:
 			x.reportStuck()
 		}
@@ -107,6 +112,7 @@ func (x *session) run(ctx context.Context) error {
 			}
 		}
 		x.tell(events)
+		x.warnGuarded()
 	}
 }
 

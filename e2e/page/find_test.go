@@ -1,9 +1,11 @@
 package page
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,20 +21,30 @@ func shots() string {
 	if dir := os.Getenv("HOLDFAST_PAGE_SHOTS"); dir != "" {
 		return dir
 	}
-	return filepath.Join(os.TempDir(), "holdfast-page")
+	return filepath.Join(os.TempDir(), "holdfast-page-shots")
 }
 
-// chromium finds the browser, or skips the test.
-func chromium(t *testing.T) string {
-	t.Helper()
+// find gives the browser's path.
+func find() (string, error) {
 	for _, name := range []string{os.Getenv("HOLDFAST_TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if name == "" {
 			continue
 		}
 		if path, err := exec.LookPath(name); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	t.Skip("no Chromium is installed (on Debian: apt-get install chromium)")
-	return ""
+	return "", errors.New("no Chromium is installed (on Debian: apt-get install chromium)")
 }
+
+// chromium is find, which skips the test where there is none.
+func chromium(t *testing.T) string {
+	t.Helper()
+	path, err := find()
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+func contains(s, part string) bool { return strings.Contains(s, part) }

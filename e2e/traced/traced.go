@@ -53,6 +53,16 @@ func Start(ctx context.Context, r *rig.Rig, hosts int) (*World, error) {
 	return w, err
 }
 
+// Plain gives a host without TLS, of which there is one thing to derive.
+func (w *World) Plain() *fixture.Host {
+	for i := range w.Hosts {
+		if !w.Hosts[i].TLS {
+			return &w.Hosts[i]
+		}
+	}
+	return &w.Hosts[0]
+}
+
 // Edit changes one host's HTTPProxy, with no new cluster in it: the time-out of a
 // route. It waits until Envoy has it.
 func (w *World) Edit(ctx context.Context, h *fixture.Host, seconds int) error {
@@ -108,33 +118,15 @@ type Span struct {
 // Tree draws a trace: each span under its parent, in the order of time, with the
 // attribute that tells it from its siblings. The same change gives the same tree.
 func Tree(spans []Span) string {
-	children := map[string][]Span{}
-	known := map[string]bool{}
-	for _, s := range spans {
-		known[s.ID] = true
-	}
-	for _, s := range spans {
-		parent := s.Parent
-		if !known[parent] {
-			parent = ""
-		}
-		children[parent] = append(children[parent], s)
-	}
 	var out strings.Builder
-	draw(&out, children, "", 0)
-	return out.String()
-}
-
-func draw(out *strings.Builder, children map[string][]Span, parent string, depth int) {
-	list := children[parent]
-	sortByStart(list)
-	for _, s := range list {
-		out.WriteString(strings.TrimRight(strings.Repeat("  ", depth)+s.Name+" "+s.about(), " ") + "\n")
-		for _, e := range s.Events {
-			out.WriteString(strings.Repeat("  ", depth+1) + "! " + e + "\n")
+	for _, r := range flatten(spans) {
+		indent := strings.Repeat("  ", r.depth)
+		out.WriteString(strings.TrimRight(indent+r.Name+" "+r.about(), " ") + "\n")
+		for _, e := range r.Events {
+			out.WriteString(indent + "  ! " + e + "\n")
 		}
-		draw(out, children, s.ID, depth+1)
 	}
+	return out.String()
 }
 
 // about gives what tells a span from its siblings.

@@ -103,7 +103,7 @@ func TestOneEditIsOneTrace(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := exported(t, receiver)
-			host := &w.Hosts[3]
+			host := w.Plain()
 			if err := w.Edit(t.Context(), host, 17); err != nil {
 				t.Fatal(err)
 			}

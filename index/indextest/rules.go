@@ -58,8 +58,11 @@ var _ index.Rules = Rules{}
 // Kinds of the toy ingress.
 func (Rules) Kinds() []index.KindSpec {
 	return []index.KindSpec{
-		{Kind: Host, Code: "H"}, {Kind: Path, Code: "P", Required: true}, {Kind: Svc, Code: "S", Required: true},
-		{Kind: Slice, Code: "E", Required: true}, {Kind: Cert, Code: "T", Required: true},
+		{Kind: Host, Code: "H"},
+		{Kind: Path, Code: "P", Required: true},
+		{Kind: Svc, Code: "S", Required: true},
+		{Kind: Slice, Code: "E", Required: true},
+		{Kind: Cert, Code: "T", Required: true},
 	}
 }
 
@@ -68,8 +71,11 @@ func (Rules) Types() []index.TypeSpec {
 	hosts := []index.Kind{Host, Path}
 	routed := append([]index.Kind{Svc}, hosts...)
 	return []index.TypeSpec{
-		{URL: Cluster, Feeds: routed}, {URL: Endpoints, Feeds: append([]index.Kind{Slice}, routed...)},
-		{URL: Listener, Feeds: hosts}, {URL: Scope, Feeds: hosts}, {URL: Routes, Feeds: routed},
+		{URL: Cluster, Feeds: routed},
+		{URL: Endpoints, Feeds: append([]index.Kind{Slice}, routed...)},
+		{URL: Listener, Feeds: hosts},
+		{URL: Scope, Feeds: hosts},
+		{URL: Routes, Feeds: routed},
 		{URL: Secret, Feeds: []index.Kind{Cert, Host}},
 	}
 }
