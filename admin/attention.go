@@ -22,13 +22,30 @@ func (s *Server) attention(st *Status) []Finding {
 	if !st.Serving {
 		out = append(out, Finding{Severity: Bad, Text: "Envoys cannot connect: the xDS listener is not serving."})
 	}
+	var listing []string
 	for i := range st.Kinds {
-		if f, ok := kindFinding(&st.Kinds[i], st.waitingFor(st.Kinds[i].Kind)); ok {
+		k := &st.Kinds[i]
+		if !k.Complete && (k.State == string(index.Unknown) || k.State == string(index.Listing)) && k.Error == "" {
+			listing = append(listing, k.Kind)
+		} else if f, ok := kindFinding(k, st.waitingFor(k.Kind)); ok {
 			out = append(out, f)
 		}
 	}
+	if listing != nil {
+		out = append(out, Finding{Severity: Neutral, Text: "Not yet listed for the first time: " + strings.Join(listing, ", ") + "."})
+	}
 	for i := range st.Streams {
 		out = append(out, s.streamFindings(&st.Streams[i])...)
+	}
+	for _, d := range st.Departed {
+		if f, ok := s.departedFinding(d); ok {
+			out = append(out, f)
+		}
+	}
+	for i := range st.Withheld {
+		if w := &st.Withheld[i]; w.Guarded {
+			out = append(out, guardFinding(w))
+		}
 	}
 	if f, ok := lagFinding(st); ok {
 		out = append(out, f)
@@ -118,6 +135,32 @@ func unanswered(x *delta.StreamStatus) (since time.Time, behind int) {
 		}
 	}
 	return since, behind
+}
+
+// missedFor is how long an Envoy is missed that fell silent.
+const missedFor = 15 * time.Minute
+
+// departedFinding: an Envoy fell silent, and its connection was closed for that. One
+// that said farewell, by closing it, is no news.
+func (s *Server) departedFinding(d delta.Departed) (Finding, bool) {
+	silence := d.Ended.Sub(d.Unanswered)
+	if d.Unanswered.IsZero() || silence < slowAnswer || s.now().Sub(d.Ended) > missedFor {
+		return Finding{}, false
+	}
+	return Finding{
+		Severity: Bad,
+		Text:     fmt.Sprintf("%s is gone since %s: it had not answered for %s, and its connection was lost.", nodeName(d.Node, d.Peer), clock(d.Ended), age(silence)),
+		Action:   "Is the Envoy alive? Look at its own admin page and its log. It goes on serving what it has, and connects again by itself when it can.",
+	}, true
+}
+
+// guardFinding: much would go at once, and a person should say whether it is meant.
+func guardFinding(w *Withheld) Finding {
+	return Finding{
+		Severity: Bad, About: w.Example,
+		Text:   fmt.Sprintf("The removal guard holds back %s of %ss from %s since %s: so much at once may be a mistake.", plural(w.Count, "removal"), shortType(w.Type), plural(w.Envoys, "Envoy"), clock(w.Since)),
+		Action: "Meant: holdfast release. A mistake: bring the objects back (a deleted CRD takes all its objects along). Else they go when --removal-guard-hold has passed.",
+	}
 }
 
 // lagFinding: an Envoy holds something newer than what was seen here.

@@ -188,8 +188,12 @@ const envoyDetails = 20
 func (s *Server) envoysPage(w http.ResponseWriter, r *http.Request) {
 	v := s.list(r, "Envoys", "envoys", true)
 	streams := s.o.Streams()
+	var gone []envoyLine
+	if s.o.Departed != nil {
+		gone = s.goneLines(s.o.Departed())
+	}
 	v.Note = plural(len(streams), "Envoy") + " connected to this replica, the worst first."
-	v.Envoys, v.Pager = paged(r, s.envoyLines(streams))
+	v.Envoys, v.Pager = paged(r, append(gone, s.envoyLines(streams)...))
 	for i := range streams[:min(len(streams), envoyDetails)] {
 		v.EnvoyTypes = append(v.EnvoyTypes, envoyTypes{nodeName(streams[i].Node, streams[i].Peer), streams[i].Types})
 	}

@@ -56,7 +56,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) {
 	v.Attention, v.MoreAttention = first(st.Attention, shownFindings)
 	v.Verdict = verdict(&st)
 	v.Kinds = kindLines(&st)
-	lines := s.envoyLines(st.Streams)
+	lines := append(s.goneLines(st.Departed), s.envoyLines(st.Streams)...)
 	v.Envoys, v.MoreEnvoys = first(lines, shownEnvoys)
 	v.Withheld, v.MoreWithheld = first(st.Withheld, shownWithheld)
 	v.Problems, _ = first(st.Problems, shownProblems)
@@ -154,6 +154,17 @@ func (s *Server) envoyLines(streams []delta.StreamStatus) []envoyLine {
 	slices.SortStableFunc(out, func(a, b envoyLine) int {
 		return cmp.Or(a.Chip.Level.rank()-b.Chip.Level.rank(), cmp.Compare(b.Rejected, a.Rejected), cmp.Compare(b.Withheld, a.Withheld), cmp.Compare(a.Name, b.Name))
 	})
+	return out
+}
+
+// goneLines are Envoys that fell silent and were cut off.
+func (s *Server) goneLines(departed []delta.Departed) []envoyLine {
+	var out []envoyLine
+	for _, d := range departed {
+		if _, missed := s.departedFinding(d); missed {
+			out = append(out, envoyLine{Name: cmp.Or(d.Node, "(no node id)"), Peer: d.Peer, Chip: chip{Bad, "gone"}, Unanswered: age(d.Ended.Sub(d.Unanswered))})
+		}
+	}
 	return out
 }
 

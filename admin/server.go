@@ -30,6 +30,9 @@ type Options struct {
 	// everything that one of them holds, by type URL. Either may be nil.
 	Holders   func([]index.ResourceKey) map[index.ResourceKey][]delta.Holder
 	Inventory func(stream uint64, types []string) map[string]*delta.Inventory
+	// Departed tells of the last clients that left and have not come back, the last
+	// first. It may be nil.
+	Departed func() []delta.Departed
 	// Serving reports whether Envoys can connect.
 	Serving func() bool
 	// Release lets go what is held back for fear of a mistake; nil: nothing is.

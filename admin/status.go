@@ -26,8 +26,10 @@ type Status struct {
 	// Streams are the connected Envoys, in the order in which they connected. For
 	// each type at most maxWithheld withheld resources are listed; Withheld
 	// counts them all.
-	Streams  []delta.StreamStatus `json:"streams"`
-	Withheld []Withheld           `json:"withheld"`
+	Streams []delta.StreamStatus `json:"streams"`
+	// Departed are Envoys that left and have not come back, the last first.
+	Departed []delta.Departed `json:"departed"`
+	Withheld []Withheld       `json:"withheld"`
 	// Problems are the first maxProblems of ProblemCount.
 	Problems     []index.Problem `json:"problems"`
 	ProblemCount int             `json:"problemCount"`
@@ -65,6 +67,8 @@ type Withheld struct {
 	Reason string `json:"reason"`
 	// Missing are the kinds that keep it back; none when it waits for an Envoy.
 	Missing []index.Lack `json:"missing,omitempty"`
+	// Guarded: the removal guard holds it back; POST /release lets it go.
+	Guarded bool `json:"guarded,omitempty"`
 	// Resources are the first few names, Count is over all resources and Envoys.
 	Resources []string `json:"resources"`
 	Count     int      `json:"count"`
@@ -101,6 +105,10 @@ func (s *Server) Status() Status {
 	for _, x := range streams {
 		st.Streams = append(st.Streams, presentable(x))
 	}
+	if s.o.Departed != nil {
+		st.Departed = s.o.Departed()
+	}
+	st.Departed = orEmpty(st.Departed)
 	st.Attention = orEmpty(s.attention(&st))
 	return st
 }
@@ -179,7 +187,7 @@ func groupKey(w *delta.Withheld) string {
 
 func newWithheldGroup(w *delta.Withheld) *withheldGroup {
 	return &withheldGroup{
-		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Class(), Since: w.Since, Missing: slices.Clone(w.Missing), Example: aboutResource(w.Resource)},
+		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Class(), Since: w.Since, Missing: slices.Clone(w.Missing), Example: aboutResource(w.Resource), Guarded: w.Guarded()},
 		names: map[string]struct{}{}, streams: map[uint64]struct{}{},
 	}
 }

@@ -61,7 +61,11 @@ func (s *Stream) accepted(t *subscription, f *flight) {
 		if !t.asked(r.Name, now) {
 			continue // unsubscribed meanwhile
 		}
-		t.hold(r.Name, holding{token: s.snap.TokenOf(r), row: r}, now, s.snap)
+		if now == r && !r.Alias() {
+			t.holdCurrent(r)
+		} else {
+			t.hold(r.Name, holding{token: s.snap.TokenOf(r), row: r}, now, s.snap)
+		}
 		s.lend(t, r)
 		if now != r {
 			t.want(r.Name, ifChanged) // changed again meanwhile
@@ -105,6 +109,7 @@ func (s *Stream) rejected(t *subscription, f *flight, message string) {
 	if len(names) > 1 {
 		t.batches = append(split(names, message), t.batches...)
 		t.doubt(f)
+		s.undoubt(t, names)
 		return
 	}
 	for _, r := range f.sent {
@@ -146,6 +151,26 @@ func (t *subscription) doubt(f *flight) {
 	for name := range f.removed {
 		of(name).removed = true
 	}
+}
+
+// undoubt: what the client has unsubscribed from meanwhile it has dropped.
+func (s *Stream) undoubt(t *subscription, names []string) {
+	for _, name := range names {
+		if !t.asked(name, s.snap.Resolve(t.key(name))) {
+			delete(t.doubtful, name)
+		}
+	}
+}
+
+// suspected gives what the client may hold of a resource though it rejected it: that
+// has to be taken from it like anything else.
+func (t *subscription) suspected(name string, s *index.Snapshot) *index.Token {
+	d := t.doubtful[name]
+	if d == nil || len(d.rows) == 0 {
+		return nil
+	}
+	tok := s.TokenOf(d.rows[len(d.rows)-1])
+	return &tok
 }
 
 // clear removes a doubt: what is rejected alone is not applied.

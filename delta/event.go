@@ -73,7 +73,15 @@ func (e *Event) same(x *Event) bool {
 	return e.What == x.What && e.Type == x.Type && e.Nonce == x.Nonce && e.Told == x.Told && e.Cause.SpanID() == x.Cause.SpanID()
 }
 
+// add takes a resource in; one that waits for several things in turn counts once,
+// with the last.
 func (e *Event) add(w Withheld) {
+	for i := range e.Some {
+		if e.Some[i].Resource == w.Resource {
+			e.Some[i] = w
+			return
+		}
+	}
 	e.Count++
 	if len(e.Some) < maxSome {
 		e.Some = append(e.Some, w)

@@ -120,6 +120,9 @@ func (d *drill) checkSend(t *modelType, r *delta.Response, res *index.Resource) 
 	var held *index.Token
 	if h, ok := t.held[res.Name]; ok {
 		held = &h.token
+	} else if r, ok := t.maybe[res.Name]; ok {
+		token := d.ix.Snapshot().TokenOf(r)
+		held = &token
 	}
 	v := delta.Decide(r.Source, res.ResourceKey, held, nil)
 	owed := t.owed[res.Name] || r.Type == delta.Endpoints && d.types[delta.Cluster] != nil
@@ -158,6 +161,9 @@ func (d *drill) checkRemove(t *modelType, r *delta.Response, p index.Proof) {
 	var held *index.Token
 	if holds {
 		held = &h.token
+	} else if r, ok := t.maybe[name]; ok {
+		token := d.ix.Snapshot().TokenOf(r)
+		held, holds = &token, true
 	} else if !t.names[name] {
 		d.fail("%s is removed, which the client neither holds nor asks for", p.Key())
 	}
@@ -276,6 +282,11 @@ func (d *drill) converged(url string, t *modelType) {
 	}
 	if !d.types[delta.Cluster].wildcard {
 		return // a route that waits for ever holds its old clusters
+	}
+	for name := range t.live {
+		if s.Resource(index.ResourceKey{Type: url, Name: name}) == nil {
+			d.fail("in the end the client has %s %s in service", service(url), name)
+		}
 	}
 	for name := range t.held {
 		if s.Resource(index.ResourceKey{Type: url, Name: name}) == nil {

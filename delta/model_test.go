@@ -34,7 +34,9 @@ type modelType struct {
 	held     map[string]modelHeld
 	// live is what the client really has in service. What it rejects it may apply in
 	// part, and it doesn't say which.
-	live   map[string]index.Digest
+	live map[string]index.Digest
+	// maybe has the newest of what it rejected in company.
+	maybe  map[string]*index.Resource
 	flying *delta.Response
 	// owed names must or may be answered though they seem unchanged: they were asked
 	// for again, were in a rejected response, or go behind their cluster.
@@ -188,7 +190,7 @@ func (d *drill) first(url string, names []string, held map[string]modelHeld) {
 
 // ask is first with these very names.
 func (d *drill) ask(url string, names []string, held map[string]modelHeld) {
-	t := &modelType{names: map[string]bool{}, held: map[string]modelHeld{}, live: map[string]index.Digest{}, owed: map[string]bool{}}
+	t := &modelType{names: map[string]bool{}, held: map[string]modelHeld{}, live: map[string]index.Digest{}, maybe: map[string]*index.Resource{}, owed: map[string]bool{}}
 	d.types[url] = t
 	slices.Sort(names)
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: url, InitialResourceVersions: map[string]string{}}
@@ -225,6 +227,11 @@ func (d *drill) request(t *modelType, req *discoveryv3.DeltaDiscoveryRequest) {
 					delete(t.live, name)
 				}
 			}
+			for name := range t.maybe {
+				if !t.names[name] {
+					delete(t.maybe, name)
+				}
+			}
 		case t.wildcard:
 			delete(t.names, n)
 			t.owed[n] = true
@@ -232,6 +239,7 @@ func (d *drill) request(t *modelType, req *discoveryv3.DeltaDiscoveryRequest) {
 			delete(t.names, n)
 			delete(t.held, n)
 			delete(t.live, n)
+			delete(t.maybe, n)
 			delete(t.owed, n)
 		}
 	}
@@ -276,6 +284,7 @@ func (d *drill) answer(url, rejection string) {
 
 func (t *modelType) accept(r *delta.Response) {
 	for _, res := range r.Send {
+		delete(t.maybe, res.Name)
 		if t.asks(res.Name) {
 			t.held[res.Name] = modelHeld{version: r.Source.Token(res), token: r.Source.TokenOf(res), row: res}
 			t.live[res.Name] = res.Digest
@@ -284,6 +293,7 @@ func (t *modelType) accept(r *delta.Response) {
 	for _, p := range r.Remove {
 		delete(t.held, p.Key().Name)
 		delete(t.live, p.Key().Name)
+		delete(t.maybe, p.Key().Name)
 	}
 }
 
@@ -292,7 +302,11 @@ func (d *drill) reject(t *modelType, r *delta.Response) {
 	alone := len(r.Send)+len(r.Remove) == 1
 	for _, res := range r.Send {
 		t.owed[res.Name] = true
-		if !alone && t.asks(res.Name) && d.pick(2) == 0 {
+		if alone || !t.asks(res.Name) {
+			continue
+		}
+		t.maybe[res.Name] = res
+		if d.pick(2) == 0 {
 			t.live[res.Name] = res.Digest
 		}
 	}

@@ -140,6 +140,9 @@ func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 	urge := t.pending[name]
 	row := s.snap.Resolve(t.key(name))
 	held := t.held(name, row, s.snap)
+	if held == nil && t.asked(name, row) {
+		held = t.suspected(name, s.snap)
+	}
 	if held == nil && !t.owes(name, row) {
 		s.settle(t, name)
 		return

@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -112,6 +114,7 @@ func (s *Stream) endWildcard(t *subscription) {
 			s.forget(t, r.Name, r)
 		}
 	}
+	s.undoubt(t, slices.Collect(maps.Keys(t.doubtful)))
 	for name := range t.others {
 		if !t.asked(name, s.snap.Resolve(t.key(name))) {
 			s.forget(t, name, nil)

@@ -100,6 +100,9 @@ func (w *Withheld) Class() string {
 	if strings.HasPrefix(w.Reason, rejectedByClient) {
 		return strings.TrimSuffix(rejectedByClient, ": ")
 	}
+	if w.Guarded() {
+		return guardedWords
+	}
 	out := w.Reason
 	for _, on := range w.on {
 		if on.Name != "" {
@@ -108,6 +111,9 @@ func (w *Withheld) Class() string {
 	}
 	return out
 }
+
+// Guarded: the removal guard holds it back, and a person can let it go.
+func (w *Withheld) Guarded() bool { return strings.HasPrefix(w.Reason, guardedWords) }
 
 // Quarantined is a resource that the client rejected.
 type Quarantined struct {

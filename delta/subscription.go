@@ -151,8 +151,7 @@ func (t *subscription) subscribe(name string, row *index.Resource) {
 func (t *subscription) hold(name string, h holding, now *index.Resource, s *index.Snapshot) {
 	same := now != nil && !now.Alias() && now.Digest == h.token.Digest && !h.token.Formless
 	if same && covers(s, now, &h.token) {
-		t.drop(name, now)
-		t.current.set(now.Ordinal)
+		t.holdCurrent(now)
 		return
 	}
 	if now != nil {
@@ -164,6 +163,12 @@ func (t *subscription) hold(name string, h holding, now *index.Resource, s *inde
 		delete(t.ahead, name)
 	}
 	t.others[name] = h
+}
+
+// holdCurrent records that the client holds the index's own row.
+func (t *subscription) holdCurrent(now *index.Resource) {
+	t.drop(now.Name, now)
+	t.current.set(now.Ordinal)
 }
 
 // covers: for each kind that the held version rests on, the index has seen at

@@ -27,23 +27,32 @@ type cluster struct {
 
 // clusterWorld is read by the tests through inCluster.
 var clusterWorld = sync.OnceValues(func() (*world, error) {
+	w, err := newClusterWorld("cluster", fixture.Default)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.begin(context.Background(), w.cluster.direct...)
+})
+
+// newClusterWorld gives a loaded API server with so many hosts, and neither
+// holdfast nor Envoy running yet.
+func newClusterWorld(name string, hosts int) (*world, error) {
 	ip, err := kube.Address()
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRig("cluster", ip)
+	r, err := newRig(name, ip)
 	if err != nil {
 		return nil, err
 	}
-	ctx := context.Background()
-	w := &world{Rig: r, hosts: r.Generator.Hosts(fixture.Default), next: fixture.Default}
+	w := &world{Rig: r, hosts: r.Generator.Hosts(hosts), next: hosts}
 	w.targets = rig.Targets(w.hosts)
-	if w.cluster, err = startCluster(ctx, w); err != nil {
+	if w.cluster, err = startCluster(context.Background(), w); err != nil {
 		return nil, err
 	}
 	w.put, w.remove = w.cluster.put, w.cluster.remove
-	return w, w.begin(ctx, w.cluster.direct...)
-})
+	return w, nil
+}
 
 func startCluster(ctx context.Context, w *world) (*cluster, error) {
 	crds, err := os.ReadFile(filepath.Join("testdata", "crds.yaml"))

@@ -139,9 +139,9 @@ func (t *tx) keepDerivation(old, now *derivation) {
 	}
 	switch {
 	case now != nil && len(now.problems) > 0:
-		t.tables.complaints.put(t.revision, now.id, now)
+		t.tables.put(tableComplaints, now)
 	case old != nil && len(old.problems) > 0:
-		t.tables.complaints.delete(t.revision, old.id)
+		t.tables.delete(tableComplaints, old)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	memdb "github.com/hashicorp/go-memdb"
 )
 
 // Index is the one store of objects and what is derived from them. Apply may be
@@ -17,6 +19,7 @@ type Index struct {
 	codes  map[Kind]string
 	kindOf map[string]Kind
 	roots  map[DerivationID]struct{}
+	db     *memdb.MemDB
 
 	// Owned by whoever holds mu: a writer.
 	mu          sync.Mutex
@@ -46,7 +49,12 @@ type demanders struct {
 
 // New makes an empty index and runs the rules' roots.
 func New(rules Rules) (*Index, error) {
+	db, err := memdb.NewMemDB(schema)
+	if err != nil {
+		return nil, fmt.Errorf("index schema: %w", err)
+	}
 	ix := &Index{
+		db:          db,
 		rules:       rules,
 		types:       map[string]*TypeSpec{},
 		codes:       map[Kind]string{},
@@ -78,7 +86,8 @@ func New(rules Rules) (*Index, error) {
 		ix.codes[k.Kind], ix.kindOf[k.Code] = k.Code, k.Kind
 	}
 	t := ix.begin()
-	t.dirty, t.tables = true, newTables(rules.Kinds(), rules.Types())
+	defer t.end()
+	t.dirty = true
 	for _, k := range rules.Kinds() {
 		t.kinds = append(t.kinds, &KindRow{KindSpec: k, State: Unknown})
 	}
@@ -111,6 +120,7 @@ func (ix *Index) Apply(cause Cause, changes ...Change) Commit {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	t := ix.begin()
+	defer t.end()
 	for _, c := range changes {
 		t.apply(c)
 	}
@@ -153,14 +163,19 @@ func (ix *Index) Leave(reader any) {
 }
 
 func (ix *Index) begin() *tx {
-	t := &tx{ix: ix, changed: map[ResourceKey]struct{}{}, before: map[DerivationID][]Problem{}}
+	t := &tx{
+		ix: ix, revision: 1, tables: tables{ix.db.Txn(true)},
+		changed: map[ResourceKey]struct{}{}, before: map[DerivationID][]Problem{},
+	}
 	if prev := ix.latest; prev != nil {
-		t.revision, t.source, t.kinds, t.tables = prev.revision+1, prev.source, prev.kinds, prev.tables.copy()
-	} else {
-		t.revision = 1
+		t.revision, t.source, t.kinds = prev.revision+1, prev.source, prev.kinds
 	}
 	return t
 }
+
+// end gives up a transaction that was not published: nothing had changed, or the
+// rules panicked.
+func (t *tx) end() { t.tables.txn.Abort() }
 
 // publish commits t and makes its snapshot the newest.
 func (ix *Index) publish(t *tx, cause Cause) Commit {
@@ -172,7 +187,8 @@ func (ix *Index) publish(t *tx, cause Cause) Commit {
 	slowest := ix.slowest(t.revision - 1)
 	t.sweep(slowest)
 	problems := slices.Concat(t.problems, t.newProblems())
-	s := &Snapshot{index: ix, revision: t.revision, source: t.source, kinds: t.kinds, tables: t.tables}
+	t.tables.txn.Commit()
+	s := &Snapshot{index: ix, revision: t.revision, source: t.source, kinds: t.kinds, tables: tables{ix.db.Txn(false)}}
 	c := Commit{Revision: t.revision, Derivations: t.ran, Observed: t.completed, Problems: problems, Changed: make([]ResourceKey, 0, len(t.changed))}
 	for k := range t.changed {
 		c.Changed = append(c.Changed, k)

@@ -27,7 +27,7 @@ func (t *tx) removeUnlisted(c Replace) {
 		listed[o.ObjectKey] = struct{}{}
 	}
 	var gone []ObjectKey
-	for o := range rows(t.tables.objects, string(c.Kind)) {
+	for o := range t.tables.objects(c.Kind) {
 		if _, ok := listed[o.ObjectKey]; !ok {
 			gone = append(gone, o.ObjectKey)
 		}

@@ -1,76 +1,147 @@
 package index
 
-import "slices"
+import (
+	"fmt"
+	"iter"
 
-// tables are what a snapshot shows, one noun each. What only the writer reads
-// (lookups, facts, who read what) is in maps of the Index.
-type tables struct {
-	objects    []table[objectName, *Object]     // one for each kind
-	resources  []table[string, *Resource]       // one for each type, by name
-	tombstones []table[string, *Tombstone]      // likewise
-	complaints table[DerivationID, *derivation] // those with something to say to people
+	memdb "github.com/hashicorp/go-memdb"
+)
+
+// The go-memdb tables, one noun each: what a snapshot shows. What only the writer
+// reads (lookups, facts, who read what) is in maps of the Index, since an entry of
+// an index of a table takes some 700 bytes.
+const (
+	tableObjects    = "objects"    // *Object
+	tableResources  = "resources"  // *Resource
+	tableTombstones = "tombstones" // *Tombstone
+	tableComplaints = "complaints" // *derivation, those with something to say to people
+
+	indexID = "id"
+)
+
+// schema is the schema, as data. Rows hold no key of their own: the functions here
+// make it.
+var schema = &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
+	tableObjects:    table(tableObjects, func(o *Object) []byte { return key(string(o.Kind), o.Namespace, o.Name) }),
+	tableResources:  table(tableResources, func(r *Resource) []byte { return key(r.Type, r.Name) }),
+	tableTombstones: table(tableTombstones, func(t *Tombstone) []byte { return key(t.Last.Type, t.Last.Name) }),
+	tableComplaints: table(tableComplaints, func(d *derivation) []byte { return key(string(d.id)) }),
+}}
+
+func table[R any](name string, key func(R) []byte) *memdb.TableSchema {
+	return &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{
+		indexID: {Name: indexID, Unique: true, Indexer: keyIndexer[R]{key}},
+	}}
 }
 
-// objectName is an object's key within its kind.
-type objectName struct{ namespace, name string }
-
-func (x objectName) less(y objectName) bool {
-	if x.namespace != y.namespace {
-		return x.namespace < y.namespace
+// key ends each part with a zero byte, which no part has in it, so that keys sort
+// by their parts and no key is the beginning of another.
+func key(parts ...string) []byte {
+	n := len(parts)
+	for _, p := range parts {
+		n += len(p)
 	}
-	return x.name < y.name
-}
-
-func newTables(kinds []KindSpec, types []TypeSpec) tables {
-	t := tables{complaints: newTable[DerivationID, *derivation]("", func(a, b DerivationID) bool { return a < b })}
-	for _, k := range kinds {
-		t.objects = append(t.objects, newTable[objectName, *Object](string(k.Kind), objectName.less))
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(append(b, p...), 0)
 	}
-	byName := func(a, b string) bool { return a < b }
-	for _, x := range types {
-		t.resources = append(t.resources, newTable[string, *Resource](x.URL, byName))
-		t.tombstones = append(t.tombstones, newTable[string, *Tombstone](x.URL, byName))
+	return b
+}
+
+// keyIndexer is the unique index of a table. Its arguments are keys.
+type keyIndexer[R any] struct{ key func(R) []byte }
+
+// FromObject implements memdb.SingleIndexer.
+func (x keyIndexer[R]) FromObject(raw any) (bool, []byte, error) {
+	row, ok := raw.(R)
+	if !ok {
+		return false, nil, fmt.Errorf("unexpected row %T", raw)
 	}
-	return t
+	return true, x.key(row), nil
 }
 
-// copy gives tables for a transaction to edit.
-func (t tables) copy() tables {
-	t.objects = slices.Clone(t.objects)
-	t.resources = slices.Clone(t.resources)
-	t.tombstones = slices.Clone(t.tombstones)
-	return t
-}
-
-// object, resource and tombstone give one row, or nil: also of a kind or type that
-// the rules do not name.
-func (t *tables) object(k ObjectKey) *Object {
-	if x := find(t.objects, string(k.Kind)); x != nil {
-		return x.get(objectName{k.Namespace, k.Name})
-	}
-	return nil
-}
-
-func (t *tables) resource(k ResourceKey) *Resource {
-	if x := find(t.resources, k.Type); x != nil {
-		return x.get(k.Name)
-	}
-	return nil
-}
-
-func (t *tables) tombstone(k ResourceKey) *Tombstone {
-	if x := find(t.tombstones, k.Type); x != nil {
-		return x.get(k.Name)
-	}
-	return nil
-}
-
-// find gives the table of a kind or type: there are few.
-func find[K, R any](list []table[K, R], of string) *table[K, R] {
-	for i := range list {
-		if list[i].of == of {
-			return &list[i]
+// FromArgs implements memdb.Indexer.
+func (keyIndexer[R]) FromArgs(args ...any) ([]byte, error) {
+	if len(args) == 1 {
+		if k, ok := args[0].([]byte); ok {
+			return k, nil
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("want one key, got %v", args)
+}
+
+// PrefixFromArgs implements memdb.PrefixIndexer.
+func (x keyIndexer[R]) PrefixFromArgs(args ...any) ([]byte, error) { return x.FromArgs(args...) }
+
+// tables are the tables as one transaction shows them, typed.
+type tables struct{ txn *memdb.Txn }
+
+// object, resource and tombstone give one row, or nil.
+func (t tables) object(k ObjectKey) *Object {
+	return first[*Object](t.txn, tableObjects, key(string(k.Kind), k.Namespace, k.Name))
+}
+
+func (t tables) resource(k ResourceKey) *Resource {
+	return first[*Resource](t.txn, tableResources, key(k.Type, k.Name))
+}
+
+func (t tables) tombstone(k ResourceKey) *Tombstone {
+	return first[*Tombstone](t.txn, tableTombstones, key(k.Type, k.Name))
+}
+
+// objects, resources, tombstones and complaints give rows in the order of their keys.
+func (t tables) objects(k Kind) iter.Seq[*Object] {
+	return each[*Object](t.txn, tableObjects, key(string(k)))
+}
+
+func (t tables) resources(typeURL string) iter.Seq[*Resource] {
+	return each[*Resource](t.txn, tableResources, key(typeURL))
+}
+
+func (t tables) tombstones(typeURL string) iter.Seq[*Tombstone] {
+	return each[*Tombstone](t.txn, tableTombstones, key(typeURL))
+}
+
+func (t tables) complaints() iter.Seq[*derivation] {
+	return each[*derivation](t.txn, tableComplaints, nil)
+}
+
+// put and delete edit the tables of a write transaction. That either fails is a
+// fault of the schema, which is ours.
+func (t tables) put(table string, row any) {
+	if err := t.txn.Insert(table, row); err != nil {
+		panic("index: " + err.Error())
+	}
+}
+
+func (t tables) delete(table string, row any) {
+	if err := t.txn.Delete(table, row); err != nil {
+		panic("index: " + err.Error())
+	}
+}
+
+func first[R any](txn *memdb.Txn, table string, k []byte) R {
+	var none R
+	raw, err := txn.First(table, indexID, k)
+	if err != nil {
+		panic("index: " + err.Error())
+	}
+	if raw == nil {
+		return none
+	}
+	return raw.(R)
+}
+
+func each[R any](txn *memdb.Txn, table string, prefix []byte) iter.Seq[R] {
+	return func(yield func(R) bool) {
+		it, err := txn.Get(table, indexID+"_prefix", prefix)
+		if err != nil {
+			panic("index: " + err.Error())
+		}
+		for raw := it.Next(); raw != nil; raw = it.Next() {
+			if !yield(raw.(R)) {
+				return
+			}
+		}
+	}
 }

@@ -1,8 +1,47 @@
 package index
 
 import (
+	"slices"
 	"testing"
+
+	memdb "github.com/hashicorp/go-memdb"
 )
+
+// Every table has one unique index, takes its own rows and no others, and is in
+// the order of kind or type, namespace, name: "a" before "a-b", whatever follows.
+func TestSchema(t *testing.T) {
+	db, err := memdb.NewMemDB(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(name string) *Resource { return &Resource{ResourceKey: ResourceKey{"T", name}} }
+	own := map[string]any{
+		tableObjects: &Object{}, tableResources: row("a"), tableTombstones: &Tombstone{Last: row("a")}, tableComplaints: &derivation{id: "a"},
+	}
+	for name, table := range schema.Tables {
+		if len(table.Indexes) != 1 || !table.Indexes[indexID].Unique {
+			t.Errorf("%s: want one unique index", name)
+		}
+		for other, r := range own {
+			if err := db.Txn(true).Insert(name, r); (err == nil) != (name == other) {
+				t.Errorf("%s takes a row of %s: %v", name, other, err)
+			}
+			db, _ = memdb.NewMemDB(schema)
+		}
+	}
+	w := tables{db.Txn(true)}
+	for _, name := range []string{"b", "a-b", "a", "a.b", "ab"} {
+		w.put(tableResources, row(name))
+	}
+	w.put(tableResources, &Resource{ResourceKey: ResourceKey{"T2", "x"}})
+	var got []string
+	for r := range w.resources("T") {
+		got = append(got, r.Name)
+	}
+	if want := []string{"a", "a-b", "a.b", "ab", "b"}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
 
 func TestTrimLog(t *testing.T) {
 	entries := func(from, to Revision) []LogEntry {

@@ -69,12 +69,12 @@ func (s *Snapshot) Tombstone(k ResourceKey) *Tombstone {
 
 // Resources gives a type's live resources, ordered by name.
 func (s *Snapshot) Resources(typeURL string) iter.Seq[*Resource] {
-	return rows(s.tables.resources, typeURL)
+	return s.tables.resources(typeURL)
 }
 
 // Tombstones gives a type's tombstones, ordered by name.
 func (s *Snapshot) Tombstones(typeURL string) iter.Seq[*Tombstone] {
-	return rows(s.tables.tombstones, typeURL)
+	return s.tables.tombstones(typeURL)
 }
 
 // Object gives an object, or nil.
@@ -84,7 +84,7 @@ func (s *Snapshot) Object(k ObjectKey) *Object {
 
 // Objects gives a kind's objects, ordered by namespace and name.
 func (s *Snapshot) Objects(k Kind) iter.Seq[*Object] {
-	return rows(s.tables.objects, string(k))
+	return s.tables.objects(k)
 }
 
 // Problems gives what users should know about their objects: first what the
@@ -92,7 +92,7 @@ func (s *Snapshot) Objects(k Kind) iter.Seq[*Object] {
 func (s *Snapshot) Problems() []Problem {
 	out := append([]Problem(nil), s.sourceProblems...)
 	seen := map[problemKey]struct{}{}
-	for d := range s.tables.complaints.all() {
+	for d := range s.tables.complaints() {
 		for _, p := range d.problems {
 			k := problemKey{p.Object, p.Field, p.Message}
 			if _, dup := seen[k]; !dup {
@@ -141,14 +141,6 @@ func (s *Snapshot) Changes(since Revision) (entries []LogEntry, ok bool) {
 
 func compareKeys(a, b ResourceKey) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
-}
-
-// rows gives the rows of a kind's or type's table; none of one that is not known.
-func rows[K, R any](list []table[K, R], of string) iter.Seq[R] {
-	if t := find(list, of); t != nil {
-		return t.all()
-	}
-	return func(func(R) bool) {}
 }
 
 // Version names the snapshot for people: source and revision.

@@ -8,7 +8,7 @@ import (
 // follow from them.
 type tx struct {
 	ix       *Index
-	tables   tables // the snapshot's, copied where they are edited
+	tables   tables // of a write transaction
 	revision Revision
 	source   string
 	kinds    []*KindRow // the snapshot's, until one is edited
@@ -65,10 +65,19 @@ func (t *tx) upsert(o *Object, inOrder bool) {
 	if old != nil && o.Version != 0 && old.Version == o.Version {
 		return
 	}
-	if !inOrder && t.outdated(o, old) {
+	if !inOrder && (t.outdated(o, old) || t.aheadOfItsList(o, old)) {
 		return
 	}
 	t.keep(old, o)
+}
+
+// aheadOfItsList: a relist shows a change of an object early. What the object has
+// lost since may have gone to another one that comes later in the list (an address
+// that moves between EndpointSlices), so it has to wait for the whole. An object
+// that is new can only add.
+func (t *tx) aheadOfItsList(o, old *Object) bool {
+	row := t.kind(o.Kind)
+	return old != nil && row != nil && row.Frontier.Observed && o.Version != 0
 }
 
 // outdated: the object is older than what is there, or than the frontier at which
@@ -249,32 +258,32 @@ func (t *tx) wake(id DerivationID) {
 
 func (t *tx) putObject(o *Object) {
 	t.dirty = true
-	find(t.tables.objects, string(o.Kind)).put(t.revision, objectName{o.Namespace, o.Name}, o)
+	t.tables.put(tableObjects, o)
 }
 
 func (t *tx) deleteObject(o *Object) {
 	t.dirty = true
-	find(t.tables.objects, string(o.Kind)).delete(t.revision, objectName{o.Namespace, o.Name})
+	t.tables.delete(tableObjects, o)
 }
 
 func (t *tx) putResource(r *Resource) {
 	t.dirty = true
-	find(t.tables.resources, r.Type).put(t.revision, r.Name, r)
+	t.tables.put(tableResources, r)
 }
 
 func (t *tx) deleteResource(r *Resource) {
 	t.dirty = true
-	find(t.tables.resources, r.Type).delete(t.revision, r.Name)
+	t.tables.delete(tableResources, r)
 }
 
 func (t *tx) putTombstone(x *Tombstone) {
 	t.dirty = true
-	find(t.tables.tombstones, x.Last.Type).put(t.revision, x.Last.Name, x)
+	t.tables.put(tableTombstones, x)
 }
 
 func (t *tx) deleteTombstone(x *Tombstone) {
 	t.dirty = true
-	find(t.tables.tombstones, x.Last.Type).delete(t.revision, x.Last.Name)
+	t.tables.delete(tableTombstones, x)
 }
 
 func (t *tx) kind(k Kind) *KindRow {

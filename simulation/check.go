@@ -93,13 +93,14 @@ func (w *world) checkReferences(e *envoy) {
 	}
 }
 
-// leftOver: the RouteConfiguration was removed, which Envoy ignores for as long
-// as a listener that is being replaced still names it.
+// leftOver: the Envoy has the RouteConfiguration in a version that no server can
+// know of. It was removed, which Envoy ignores for as long as a listener that is
+// being replaced still names it; or it came in a response that Envoy rejected and
+// applied in part.
 func (e *envoy) leftOver(routes string) bool {
 	s := e.subs[delta.RouteConfiguration]
 	_, has := s.versions[routes]
-	_, rejected := s.rejected[routes]
-	return !has && !rejected
+	return !has || s.unsure(routes)
 }
 
 // excusable: a cluster that the Envoy rejected. Routes of a host that it knew
@@ -123,11 +124,11 @@ func (w *world) checkPatience(e *envoy) {
 			w.fail("warming", "%s: cluster %s waits for its endpoints, and nothing is under way", e.name, name)
 		}
 	}
-	if !e.conn.stream.Deadline().IsZero() {
-		return // something comes with time
+	if !e.conn.stream.Deadline().IsZero() || !w.gen.tidy || !e.conn.replica.complete() {
+		return // something comes with time, was rejected, or can't be proven for now
 	}
 	for _, name := range sorted(e.listeners) {
-		if l := e.listeners[name]; l.warming != nil && l.stream == e.conn && w.gen.tidy && w.wanted(e.conn, l.warming) {
+		if l := e.listeners[name]; l.warming != nil && l.stream == e.conn && w.wanted(e.conn, l.warming) {
 			w.fail("warming", "%s: listener %s waits for what it names, and nothing is under way", e.name, name)
 		}
 	}

@@ -148,6 +148,16 @@ func partial(s *index.Snapshot, row *index.Resource) bool {
 	return false
 }
 
+// complete: the index has seen the whole of every kind.
+func (r *replica) complete() bool {
+	for _, row := range r.ix.Snapshot().Kinds() {
+		if !row.Complete() {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *replica) open(id int, e *envoy) {
 	c := &conn{id: id, envoy: e, replica: r, named: map[string]struct{}{}, had: e.declared()}
 	r.ix.Pass(c, 0)

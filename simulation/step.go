@@ -282,7 +282,7 @@ func (w *world) oldestView() version {
 }
 
 // slow is how long a message may take.
-const slow = 5 * time.Second
+const slow = 2 * time.Second
 
 // wait lets time pass, and what falls due meanwhile happen, in order.
 func (w *world) wait(r *random, d time.Duration) {

@@ -33,6 +33,8 @@ type Options struct {
 	// Export says how to export; where to is in OTEL_EXPORTER_OTLP_*, which the
 	// exporter reads.
 	Export Protocol
+	// Sampler says which traces are recorded; nil: every one. See the function Sampler.
+	Sampler sdktrace.Sampler
 	// Disabled makes no spans at all: OTEL_SDK_DISABLED=true.
 	Disabled bool
 }
@@ -64,9 +66,9 @@ func ExportProtocol(getenv func(string) string) (Protocol, error) {
 	}
 }
 
-// Setup makes the provider of all tracers. shutdown exports what is still
+// Setup makes the provider of all tracers. The function that it gives exports what is still
 // queued, for as long as its context lasts.
-func Setup(ctx context.Context, o Options) (provider trace.TracerProvider, shutdown func(context.Context) error, err error) {
+func Setup(ctx context.Context, o Options) (trace.TracerProvider, func(context.Context) error, error) {
 	if o.Disabled {
 		return noop.NewTracerProvider(), func(context.Context) error { return nil }, nil
 	}
@@ -74,19 +76,21 @@ func Setup(ctx context.Context, o Options) (provider trace.TracerProvider, shutd
 	if err != nil {
 		return nil, nil, fmt.Errorf("tracing: %w", err)
 	}
-	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	p := &provider{resource: res, sampler: o.Sampler}
+	if p.sampler == nil {
+		p.sampler = sdktrace.AlwaysSample()
+	}
 	if o.Ring != nil {
-		opts = append(opts, sdktrace.WithSpanProcessor(o.Ring))
+		p.processors = append(p.processors, o.Ring)
 	}
 	if o.Export != NoExport {
 		exporter, err := newExporter(ctx, o.Export)
 		if err != nil {
 			return nil, nil, fmt.Errorf("tracing: OTLP exporter: %w", err)
 		}
-		opts = append(opts, sdktrace.WithBatcher(exporter))
+		p.processors = append(p.processors, sdktrace.NewBatchSpanProcessor(exporter))
 	}
-	p := sdktrace.NewTracerProvider(opts...)
-	return p, p.Shutdown, nil
+	return p, p.shutdown, nil
 }
 
 // resourceOf: the environment (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES)
@@ -101,7 +105,7 @@ func resourceOf(ctx context.Context, version string) (*resource.Resource, error)
 
 func newExporter(ctx context.Context, p Protocol) (sdktrace.SpanExporter, error) {
 	if p == GRPC {
-		return otlptracegrpc.New(ctx)
+		return startExporter(ctx, otlptracegrpc.NewClient())
 	}
-	return otlptracehttp.New(ctx)
+	return startExporter(ctx, otlptracehttp.NewClient())
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
@@ -106,9 +107,8 @@ func TestSetupWithoutExportKeepsTraces(t *testing.T) {
 
 // Head sampling is the SDK's: what is not sampled costs nothing, here neither.
 func TestSetupHonoursTheSampler(t *testing.T) {
-	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	ring := tracing.NewRing(4)
-	provider, shutdown, err := tracing.Setup(t.Context(), tracing.Options{Ring: ring})
+	provider, shutdown, err := tracing.Setup(t.Context(), tracing.Options{Ring: ring, Sampler: sdktrace.NeverSample()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,11 @@ func newMatch(kind pathKind, path string, headers, queries []condition) match {
 	return match{kind, path, headers, queries}
 }
 
+// everything reports whether every request matches.
+func (m *match) everything() bool {
+	return m.kind == pathPrefix && m.path == "/" && len(m.headers) == 0 && len(m.queries) == 0
+}
+
 // key tells different matches apart. Two kinds of prefix with the same path are
 // one match: they are the same thing said by HTTPProxy and by Ingress.
 func (m *match) key() string {

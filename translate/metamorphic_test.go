@@ -16,18 +16,26 @@ import (
 // What edits one by one lead to is what a fresh index makes of the objects that
 // are left: every derivation has read all that it rests on.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
+	for _, mode := range []translate.TLSMode{translate.Chains, translate.OnDemand} {
+		t.Run(string(mode), func(t *testing.T) {
+			incrementalEqualsFromScratch(t, translate.Options{RootNamespaces: []string{"n1", "n2"}, TLS: mode})
+		})
+	}
+}
+
+func incrementalEqualsFromScratch(t *testing.T, o translate.Options) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), t: t}
 	for i := range g.certificates {
 		g.certificates[i] = tlsSecret(t, "@NS@", "@NAME@", fmt.Sprintf("%d.example", i))
 	}
-	w := observed(t, translate.Options{RootNamespaces: []string{"n1", "n2"}})
+	w := observed(t, o)
 	live := map[index.ObjectKey]*index.Object{}
 	for step := range 1200 {
 		g.edit(w, live)
 		if step%40 == 39 {
-			fresh := observed(t, translate.Options{RootNamespaces: []string{"n1", "n2"}})
+			fresh := observed(t, o)
 			for _, o := range sorted(live) {
 				again := *o
 				fresh.upsert(&again, true)
@@ -130,7 +138,7 @@ func (g *generator) object() string {
 }
 
 func (g *generator) proxy() string {
-	tls := g.pick("", "", ", tls: {secretName: "+g.pick("", "n1/")+g.secret()+"}")
+	tls := g.pick("", "", ", tls: {secretName: "+g.pick("", "n1/")+g.secret()+g.pick("", ", minimumProtocolVersion: '1.3'")+"}")
 	include := g.pick("", "includes: [{name: "+g.pick("c0", "c1")+g.pick("", ", namespace: n1")+", conditions: [{prefix: /"+g.pick("x", "w")+"}]}]\n")
 	text := proxy(g.pick("p0", "p1", "c1"), "virtualhost: {fqdn: \""+g.host()+"\""+tls+"}\n"+include+"routes: ["+g.route()+"]")
 	return strings.Replace(text, "metadata: {", "metadata: {creationTimestamp: \""+g.pick(older, younger)+"\", ", 1)

@@ -69,12 +69,25 @@ func (h *host) demandUpstreams(u *rule) {
 // a route that matches everything: a miss would make the fallback filter look
 // among the wildcard hosts.
 func (h *host) emitExact(rules []*rule) {
+	rules = collapse(rules)
 	routes, clusters := onPlain(rules)
 	name := planeHTTP + h.fqdn
 	rc := scopedConfiguration(name)
 	rc.VirtualHosts = []*routev3.VirtualHost{{Name: h.fqdn, Domains: []string{anyHost}, Routes: append(routes, notFound)}}
 	h.emitRoutes(rc, clusters)
 	h.emitScope(name)
+}
+
+// collapse: when all that a host does is to redirect to HTTPS, the rule that matches
+// everything answers for the others, which Envoy need not keep.
+func collapse(rules []*rule) []*rule {
+	if slices.ContainsFunc(rules, func(u *rule) bool { return !u.upgrade }) {
+		return rules
+	}
+	if i := slices.IndexFunc(rules, func(u *rule) bool { return u.match.everything() }); i >= 0 {
+		return rules[i : i+1]
+	}
+	return rules
 }
 
 func (h *host) emitScope(name string) {

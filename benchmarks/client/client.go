@@ -108,6 +108,18 @@ func (c *Client) Ended(ctx context.Context) error {
 	}
 }
 
+// Broken gives why the present stream has ended; nil while it has not.
+func (c *Client) Broken() error {
+	select {
+	case <-c.done:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return fmt.Errorf("client %s: stream ended: %w", c.Node, c.err)
+	default:
+		return nil
+	}
+}
+
 // Close ends the client; its stream ends as well.
 func (c *Client) Close() error { return c.conn.Close() }
 

@@ -107,3 +107,6 @@ func (s *Source) object(o fixture.Object) *index.Object {
 		Version:   s.version, Body: o,
 	}
 }
+
+// Types gives the resource types of the index.
+func (s *Source) Types() []index.TypeSpec { return translate.New(translate.Options{}).Types() }

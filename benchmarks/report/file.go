@@ -31,7 +31,10 @@ func (r *Run) SaveAll(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // results are public
 		return err
 	}
-	return r.Save(filepath.Join(folder, r.Mode+".json"))
+	if err := r.Save(filepath.Join(folder, r.Mode+".json")); err != nil {
+		return err
+	}
+	return r.Plots(folder)
 }
 
 // Read reads what Save wrote.

@@ -137,12 +137,13 @@ func (r *rig) connect(ctx context.Context) error {
 // shadow has.
 func (r *rig) complete(ctx context.Context, c *client.Client) error {
 	want := r.counts()
-	return poll(ctx, patience, func() error {
-		if held := c.Held(); held != want {
+	err := poll(ctx, patience, func() error {
+		if held := c.Held(); held != want && c.Broken() == nil {
 			return fmt.Errorf("client %s holds %v of %v", c.Node, held, want)
 		}
 		return nil
 	})
+	return errors.Join(err, c.Broken())
 }
 
 func (r *rig) counts() (out [6]int) {

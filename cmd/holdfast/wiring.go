@@ -60,8 +60,12 @@ func (a app) setUpTracing(ctx context.Context, ring *tracing.Ring, logger *slog.
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
+	sampler, err := tracing.Sampler(a.getenv)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
-	return tracing.Setup(ctx, tracing.Options{Version: thisBuild().version, Ring: ring, Export: export, Disabled: tracing.Disabled(a.getenv)})
+	return tracing.Setup(ctx, tracing.Options{Version: thisBuild().version, Ring: ring, Export: export, Sampler: sampler, Disabled: tracing.Disabled(a.getenv)})
 }
 
 // server is a holdfast whose ports are open.
@@ -121,7 +125,7 @@ func newServer(c serveConfig, logger *slog.Logger, tracer trace.Tracer, ring *tr
 	s.ads.Register(s.grpc)
 	options := admin.Options{
 		Version: thisBuild().version, Index: ix, Types: rules.Types(),
-		Streams: s.ads.Status, Holders: s.ads.Holders, Inventory: s.ads.Inventory,
+		Streams: s.ads.Status, Holders: s.ads.Holders, Inventory: s.ads.Inventory, Departed: s.ads.Departed,
 		Release: releaseBy(s.ads), Serving: s.serving.Load, Traces: ring, Metrics: metrics, Logger: logger,
 	}
 	if err := c.guardAdmin(&options); err != nil {
@@ -154,6 +158,7 @@ func newGRPCServer(files tlsFiles, logger *slog.Logger) (*grpc.Server, error) {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ReadBufferSize(4 << 10),
+		ads.ServerCodec(),
 		grpc.WriteBufferSize(16 << 10), // shared by gRPC: only a connection that writes has one
 		grpc.ConnectionTimeout(10 * time.Second),
 	}

@@ -47,10 +47,11 @@ type Server struct {
 	opts   Options
 	meters *meters
 
-	mu      sync.Mutex
-	next    uint64
-	streams map[uint64]*session
-	running sync.WaitGroup
+	mu       sync.Mutex
+	next     uint64
+	streams  map[uint64]*session
+	departed []delta.Departed // oldest first
+	running  sync.WaitGroup
 }
 
 // New makes a server of what the index holds.
@@ -117,6 +118,7 @@ func (s *Server) close(x *session) {
 	s.ix.Leave(x)
 	s.mu.Lock()
 	delete(s.streams, x.id)
+	s.depart(x)
 	s.mu.Unlock()
 	x.abandoned()
 	s.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "envoy disconnected", x.attrs()...)

@@ -41,7 +41,7 @@ type session struct {
 	bytes   map[string]uint64 // sent, by type
 	guarded int               // what the removal guard withheld after the last step
 	// letGo are the responses of a question that let something go.
-	letGo   []*delta.Response
+	letGo []*delta.Response
 
 	// For traces and metrics; see trace.go.
 	connection trace.Span

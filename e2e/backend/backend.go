@@ -110,6 +110,16 @@ func (b *Backend) Close() error {
 	return errors.Join(errs...)
 }
 
+// Drain stops serving as a Pod does that ends in order: no new connections, the
+// requests that run are answered, then all is closed.
+func (b *Backend) Drain(ctx context.Context) error {
+	var errs []error
+	for _, s := range b.servers {
+		errs = append(errs, s.Shutdown(ctx))
+	}
+	return errors.Join(append(errs, b.Close())...)
+}
+
 // ServeHTTP answers with an Echo.
 func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.received.Add(1)

@@ -12,6 +12,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/holdfast-xds/holdfast/e2e/proc"
@@ -36,6 +41,10 @@ type Cluster struct {
 	Etcd      *proc.Process
 	folder    string
 	reader    *Client // holdfast's
+
+	group  *proc.Group
+	config Config
+	etcd   netip.AddrPort
 }
 
 // Config of a Cluster.
@@ -54,7 +63,7 @@ func Start(ctx context.Context, g *proc.Group, c Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Cluster{Address: ports[2], folder: c.Folder}
+	k := &Cluster{Address: ports[2], folder: c.Folder, group: g, config: c, etcd: ports[0]}
 	if k.Etcd, err = startEtcd(g, c, ports[0], ports[1]); err != nil {
 		return nil, err
 	}
@@ -70,7 +79,66 @@ func Start(ctx context.Context, g *proc.Group, c Config) (*Cluster, error) {
 	if err := proc.Until(ctx, "API server ready", startLimit, k.ready); err != nil {
 		return nil, err
 	}
-	return k, k.installCRDs(ctx, c.CRDs)
+	return k, k.InstallCRDs(ctx)
+}
+
+// StartAPIServer starts it again, on the same address and the same etcd, after
+// its end, and waits until it is ready.
+func (k *Cluster) StartAPIServer(ctx context.Context) error {
+	p, err := startAPIServer(k.group, k.config, k.etcd, k.Address)
+	if err != nil {
+		return err
+	}
+	k.APIServer = p
+	return proc.Until(ctx, "API server ready", startLimit, k.ready)
+}
+
+// InstallCRDs installs the CRDs of the Config and waits until they are served.
+func (k *Cluster) InstallCRDs(ctx context.Context) error { return k.installCRDs(ctx, k.config.CRDs) }
+
+// RemoveCRD deletes a CustomResourceDefinition, with which all its objects go,
+// and waits until it is gone.
+func (k *Cluster) RemoveCRD(ctx context.Context, name string) error {
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	r := k.resource(gvk, "")
+	if err := r.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete CRD %s: %w", name, err)
+	}
+	return proc.Until(ctx, "CRD "+name+" gone", startLimit, func(ctx context.Context) error {
+		switch _, err := r.Get(ctx, name, metav1.GetOptions{}); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		return errors.New("still there")
+	})
+}
+
+// Compact makes etcd forget all revisions before the present one, by its JSON
+// gateway.
+func (k *Cluster) Compact(ctx context.Context) error {
+	var now struct{ Header struct{ Revision string } }
+	if err := k.askEtcd(ctx, "/v3/kv/range", `{"key":"aG9sZGZhc3Q="}`, &now); err != nil {
+		return err
+	}
+	return k.askEtcd(ctx, "/v3/kv/compaction", fmt.Sprintf(`{"revision":%q,"physical":true}`, now.Header.Revision), &now)
+}
+
+func (k *Cluster) askEtcd(ctx context.Context, path, question string, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+k.etcd.String()+path, strings.NewReader(question))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("etcd %s: %w", path, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd %s: %s", path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(answer)
 }
 
 func startEtcd(g *proc.Group, c Config, client, peer netip.AddrPort) (*proc.Process, error) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-xds/holdfast/e2e/fixture"
 )
@@ -42,6 +43,8 @@ type fault struct {
 	release  chan struct{} // reads wait until it is closed, if not nil
 	status   int           // all its requests get this status, if not 0
 	cutAfter int64         // responses to reads end after so many bytes, if not 0
+	stalled  bool          // nothing more of any answer until release is closed
+	delay    time.Duration // each request, and each piece of an answer, is so late
 }
 
 // OpenGate starts a Gate in front of a cluster.
@@ -88,6 +91,15 @@ func (g *Gate) Refuse(resource string, status int) { g.set(resource, &fault{stat
 
 // CutAfter breaks the connection of each read after so many bytes of its answer.
 func (g *Gate) CutAfter(resource string, bytes int64) { g.set(resource, &fault{cutAfter: bytes}) }
+
+// Stall lets no more of any answer through until Pass, watches that run now
+// included: what is behind the Gate lags.
+func (g *Gate) Stall(resource string) {
+	g.set(resource, &fault{release: make(chan struct{}), stalled: true})
+}
+
+// Delay makes every request, and every piece of its answer, so late.
+func (g *Gate) Delay(resource string, d time.Duration) { g.set(resource, &fault{delay: d}) }
 
 // Pass ends a resource's fault.
 func (g *Gate) Pass(resource string) { g.set(resource, nil) }
@@ -154,7 +166,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case f.cutAfter > 0 && read:
 		w = &cutter{ResponseWriter: w, left: f.cutAfter}
+	case f.delay > 0:
+		f.wait(ctx)
 	}
+	w = &valve{ResponseWriter: w, ctx: ctx, fault: func() *fault { return g.faultOf(resource) }}
 	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
@@ -176,6 +191,47 @@ func (g *Gate) begin(ctx context.Context, resource string, watch, read bool) (*f
 		defer g.mu.Unlock()
 		delete(g.running[resource], c)
 	}
+}
+
+func (g *Gate) faultOf(resource string) *fault {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.faults[resource]
+}
+
+// wait is how a fault makes an answer late.
+func (f *fault) wait(ctx context.Context) {
+	switch {
+	case f == nil:
+	case f.stalled:
+		select {
+		case <-f.release:
+		case <-ctx.Done():
+		}
+	case f.delay > 0:
+		t := time.NewTimer(f.delay)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// valve lets each piece of an answer through when the resource's fault, as it is
+// at that moment, allows it.
+type valve struct {
+	http.ResponseWriter
+	ctx   context.Context
+	fault func() *fault
+}
+
+// Unwrap lets the proxy flush through.
+func (v *valve) Unwrap() http.ResponseWriter { return v.ResponseWriter }
+
+func (v *valve) Write(p []byte) (int, error) {
+	v.fault().wait(v.ctx)
+	return v.ResponseWriter.Write(p)
 }
 
 // resourceOf gives the plural in a collection's path, or "".

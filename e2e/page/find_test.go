@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -46,5 +45,3 @@ func chromium(t *testing.T) string {
 	}
 	return path
 }
-
-func contains(s, part string) bool { return strings.Contains(s, part) }

@@ -14,16 +14,19 @@ import (
 	"github.com/holdfast-xds/holdfast/e2e/proc"
 )
 
-// all pages, by the names of their pictures.
-func (w *world) pages(t *testing.T) map[string]string {
+// look is a page with the name of its pictures.
+type look struct{ name, path string }
+
+// pages are all pages; those that show the frozen Envoy come first, since it is cut
+// off after a while.
+func (w *world) pages(t *testing.T) []look {
 	t.Helper()
-	h := w.edited()
-	tls := &w.hosts[0]
-	return map[string]string{
-		"overview": "/", "hosts": "/view/hosts", "hosts-last": "/view/hosts?page=35", "envoys": "/view/envoys", "problems": "/view/problems",
-		"changes": "/view/changes", "search": "/view/search?q=site-0005", "host": "/view/explain?q=vhost/" + h.FQDN, "host-tls": "/view/explain?q=vhost/" + tls.FQDN,
-		"object": "/view/explain?q=Service/" + h.Namespace + "/assets", "listener": "/view/explain?q=listener/ingress_https",
-		"not-found": "/view/explain?q=vhost/nothing.example", "trace": w.trace(t),
+	h, tls := w.edited(), &w.hosts[0]
+	return []look{
+		{"overview", "/"}, {"envoys", "/view/envoys"}, {"host", "/view/explain?q=vhost/" + h.FQDN}, {"changes", "/view/changes"}, {"trace", w.trace(t)},
+		{"hosts", "/view/hosts"}, {"hosts-last", "/view/hosts?page=35"}, {"problems", "/view/problems"}, {"search", "/view/search?q=site-0005"},
+		{"host-tls", "/view/explain?q=vhost/" + tls.FQDN}, {"object", "/view/explain?q=Service/" + h.Namespace + "/assets"},
+		{"listener", "/view/explain?q=listener/ingress_https"}, {"not-found", "/view/explain?q=vhost/nothing.example"},
 	}
 }
 
@@ -45,12 +48,12 @@ func (w *world) trace(t *testing.T) string {
 // goes wrong, it is not wider than the window, and not longer than a person can use.
 // The pictures are there to be looked at.
 func TestEveryPageInEveryView(t *testing.T) {
-	w := inWorld(t)
-	for name, path := range w.pages(t) {
-		for look, v := range views {
-			err := w.browser.Open(w.url+path, v, func(tab *Tab) error {
-				w.sound(t, name+" "+look, tab)
-				return tab.Shot(filepath.Join(shots(), name+"-"+look+".png"))
+	w := frozen(t)
+	for _, p := range w.pages(t) {
+		for view, v := range views {
+			err := w.browser.Open(w.url+p.path, v, func(tab *Tab) error {
+				w.sound(t, p.name+" "+view, tab)
+				return tab.Shot(filepath.Join(shots(), p.name+"-"+view+".png"))
 			})
 			if err != nil {
 				t.Error(err)
@@ -85,19 +88,16 @@ func (w *world) sound(t *testing.T, what string, tab *Tab) {
 
 // Landmarks, labels, headings and contrast, by axe-core.
 func TestEveryPageIsAccessible(t *testing.T) {
-	w, source := inWorld(t), axe(t)
-	for name, path := range w.pages(t) {
-		for look, v := range views {
-			err := w.browser.Open(w.url+path, v, func(tab *Tab) error {
-				if err := tab.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-					_, err := Eval[bool](tab, `document.querySelectorAll("details").forEach(d => d.open = true), true`)
-					return err
-				})); err != nil {
+	w, source := frozen(t), axe(t)
+	for _, p := range w.pages(t) {
+		for view, v := range views {
+			err := w.browser.Open(w.url+p.path, v, func(tab *Tab) error {
+				if _, err := Eval[bool](tab, `document.querySelectorAll("details").forEach(d => d.open = true), true`); err != nil {
 					return err
 				}
 				found, err := tab.violations(source)
 				for _, x := range found {
-					t.Errorf("%s %s: %s", name, look, x)
+					t.Errorf("%s %s: %s", p.name, view, x)
 				}
 				return err
 			})
@@ -246,7 +246,7 @@ func later(t *testing.T, do func() error) error {
 
 // Without scripts the page says all the same, and how to renew it.
 func TestWithoutScripts(t *testing.T) {
-	w := inWorld(t)
+	w := frozen(t)
 	v := views["light"]
 	v.NoScript = true
 	err := w.browser.Open(w.url+"/", v, func(tab *Tab) error {
@@ -268,7 +268,7 @@ func TestWithoutScripts(t *testing.T) {
 
 // The frozen Envoy is on top of the page and of its list, with what waits for it.
 func TestFrozenEnvoyIsSeen(t *testing.T) {
-	w := inWorld(t)
+	w := frozen(t)
 	err := w.browser.Open(w.url+"/", views["light"], func(tab *Tab) error {
 		first, err := Eval[string](tab, `document.querySelector(".lead .finding").textContent`)
 		if err != nil || !strings.Contains(first, "edge-3 has not answered for") {

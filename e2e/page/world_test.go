@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -25,8 +26,8 @@ import (
 // patience is how long a loaded machine may take for what takes a moment.
 const patience = time.Minute
 
-// world is a holdfast with all its hosts and three Envoys, of which the last is
-// frozen, and a browser. It is shared by the tests.
+// world is a holdfast with all its hosts and three Envoys, and a
+// browser. It is shared by the tests.
 type world struct {
 	*rig.Rig
 	folder  string // of the objects
@@ -95,7 +96,7 @@ func makeWorld() (*world, error) {
 		return nil, err
 	}
 	closers = append(closers, w.browser.Close)
-	return w, w.freeze(ctx)
+	return w, nil
 }
 
 // serve starts holdfast on a folder of all hosts, and one that is broken.
@@ -153,25 +154,47 @@ func (w *world) connect(ctx context.Context, n int) error {
 	return err
 }
 
-// freeze stops the last Envoy, changes a few hosts, and waits until holdfast has
-// noticed that it does not answer.
+// frozen gives the shared world with its last Envoy frozen for some seconds, and a
+// word about it in the status. One that stays frozen is cut off after 40 s.
+func frozen(t *testing.T) *world {
+	t.Helper()
+	w := inWorld(t)
+	if err := w.freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.thaw(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) last() *envoy.Envoy { return w.envoys[len(w.envoys)-1] }
+
+// freeze stops the last Envoy, changes a host a few times, and waits until holdfast
+// has noticed that it does not answer.
 func (w *world) freeze(ctx context.Context) error {
-	last := w.envoys[len(w.envoys)-1]
-	if err := syscall.Kill(last.PID(), syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(w.last().PID(), syscall.SIGSTOP); err != nil {
 		return err
 	}
-	closers = append(closers, func() { _ = syscall.Kill(last.PID(), syscall.SIGCONT) }) // or SIGTERM waits
 	for range 4 {
-		if err := w.edit(); err != nil {
-			return err
-		}
-		if err := w.acknowledged(ctx); err != nil {
+		if err := errors.Join(w.edit(), w.acknowledged(ctx)); err != nil {
 			return err
 		}
 	}
 	return proc.Until(ctx, "a word about the frozen Envoy", patience, func(ctx context.Context) error {
 		return w.says(ctx, "edge-3 has not answered")
 	})
+}
+
+// thaw lets it go on, and waits until it has all.
+func (w *world) thaw(ctx context.Context) error {
+	if err := syscall.Kill(w.last().PID(), syscall.SIGCONT); err != nil {
+		return err
+	}
+	_, err := w.Holdfast.Await(ctx, "the Envoy that was frozen", patience, func(s *holdfast.Status) error { return s.Quiet("edge-3") })
+	return err
 }
 
 // edited is the host that the tests change.
@@ -206,10 +229,8 @@ func (w *world) says(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range []string{string(s.Raw)} {
-		if !contains(line, text) {
-			return fmt.Errorf("no %q in the status", text)
-		}
+	if !strings.Contains(string(s.Raw), text) {
+		return fmt.Errorf("no %q in the status", text)
 	}
 	return nil
 }

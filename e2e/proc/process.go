@@ -71,6 +71,12 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Freeze stops the process's group in its tracks (SIGSTOP) until Thaw.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
 // gone bounds the wait for a killed process: one in an uninterruptible state
 // must not hang the whole run.
 func (p *Process) gone() error {

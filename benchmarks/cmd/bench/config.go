@@ -97,7 +97,7 @@ func (c *config) run(ctx context.Context) error {
 	}
 	run.Took = time.Since(began).Round(time.Second).String()
 	if len(run.Rows) > 0 {
-		err = errors.Join(err, run.Table(os.Stdout))
+		err = errors.Join(err, run.Table(os.Stdout), run.Ratios(os.Stdout))
 	}
 	if err != nil {
 		return err
