@@ -30,8 +30,8 @@ export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
 
 # Where the tests find the real parts. Not exported for all targets: a test may
 # tell by these whether the parts are there.
-test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
-test e2e soak bench bench-full bench-check: export HOLDFAST_TEST_K8S_BIN := $(CURDIR)/$(BIN)
+test e2e soak faults bench bench-full bench-check: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
+test e2e soak faults bench bench-full bench-check: export HOLDFAST_TEST_K8S_BIN := $(CURDIR)/$(BIN)
 test e2e jaeger-test: export HOLDFAST_TEST_OTLP := $(CURDIR)/$(OTLP)
 jaeger-test: export HOLDFAST_TEST_ENVOY := $(CURDIR)/$(ENVOY)
 jaeger-test: export HOLDFAST_TEST_JAEGER := $(CURDIR)/$(JAEGER)
@@ -115,6 +115,13 @@ fuzz: ## Run each fuzz test for FUZZTIME (30s)
 soak: $(ENVOY) $(KUBE) ## Run the long tests with real parts
 	$(call go-test-some,-tags soak,./e2e,^TestSoak)
 
+# HOLDFAST_TEST_OUTAGE=10s makes it shorter.
+.PHONY: faults
+faults: export HOLDFAST_FAULTS_PAGE := $(CURDIR)/docs/faults.md
+faults: export HOLDFAST_FAULTS_CODE = $(VERSION)
+faults: $(ENVOY) $(KUBE) ## Bring about every fault under load and write docs/faults.md
+	$(call go-test-some,-tags faults,./e2e,^TestFaults$$)
+
 ## Try and measure
 
 .PHONY: demo
@@ -124,6 +131,10 @@ demo: build $(ENVOY) ## Watch a restart that loses nothing, with a real Envoy
 .PHONY: trace-demo
 trace-demo: build $(ENVOY) $(JAEGER) ## Edit a host and find the trace of it in a Jaeger
 	go run ./e2e/cmd/tracedemo --envoy $(CURDIR)/$(ENVOY) --holdfast $(CURDIR)/$(HOLDFAST) --jaeger $(CURDIR)/$(JAEGER) $(DEMOFLAGS)
+
+.PHONY: trace-cost
+trace-cost: build ## Measure what tracing costs, on and off
+	go run ./benchmarks/cmd/tracecost --holdfast $(CURDIR)/$(HOLDFAST) $(BENCHFLAGS)
 
 .PHONY: trace-picture
 trace-picture: build $(ENVOY) $(JAEGER) ## Draw docs/images/trace-new-host.svg anew

@@ -52,7 +52,7 @@ func (s *Server) attention(st *Status) []Finding {
 	}
 	if n := st.errors; n > 0 {
 		out = append(out, Finding{
-			Severity: Bad, Text: fmt.Sprintf("%s of users' objects: a part of each object is not served.", plural(n, "error")),
+			Severity: Warn, Text: fmt.Sprintf("%s of users' objects: a part of each object is not served.", plural(n, "error")),
 			Action: "See the problems, each with its object and field.",
 		})
 	}

@@ -140,15 +140,21 @@ func (w *live) change(o fixture.Object) index.Commit {
 func (w *live) connect(t *testing.T, nodes ...string) {
 	t.Helper()
 	for i, node := range nodes {
-		c, err := w.fleet.NewClient(node, w.address, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() }) // its end is the test's
-		if err := c.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		w.join(t, node)
 		w.settle(t, i+1)
+	}
+}
+
+// join connects a client.
+func (w *live) join(t *testing.T, node string) {
+	t.Helper()
+	c, err := w.fleet.NewClient(node, w.address, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // its end is the test's
+	if err := c.Connect(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 

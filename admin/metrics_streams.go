@@ -65,8 +65,8 @@ func (s *streamSums) add(x *delta.StreamStatus, now time.Time) {
 		s.held[typ] += int64(t.Held)
 		s.inFlight[typ] += int64(t.InFlight)
 		s.quarantined[typ] += int64(len(t.Quarantined))
-		for j := range t.Withheld {
-			s.hold(typ, &t.Withheld[j])
+		for _, g := range t.Grouped() {
+			s.hold(typ, &g)
 		}
 		b.pending += int64(t.Pending)
 		if !t.InFlightSince.IsZero() {
@@ -76,7 +76,7 @@ func (s *streamSums) add(x *delta.StreamStatus, now time.Time) {
 	s.node(x.Node, b)
 }
 
-func (s *streamSums) hold(typ string, w *delta.Withheld) {
+func (s *streamSums) hold(typ string, w *delta.WithheldGroup) {
 	kinds := []string{""}
 	if len(w.Missing) > 0 {
 		kinds = kinds[:0]
@@ -85,12 +85,12 @@ func (s *streamSums) hold(typ string, w *delta.Withheld) {
 		kinds = append(kinds, string(l.Kind))
 	}
 	for _, kind := range kinds {
-		k := withheldKey{typ, w.Action, kind, w.Class()}
+		k := withheldKey{typ, w.Action, kind, w.Reason}
 		sum := s.withheld[k]
 		if sum.count == 0 || w.Since.Before(sum.since) {
 			sum.since = w.Since
 		}
-		sum.count++
+		sum.count += int64(w.Count)
 		s.withheld[k] = sum
 	}
 }

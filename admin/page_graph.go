@@ -92,13 +92,15 @@ func (b *graphBuilder) add(column int, n *graphNode) {
 	b.nodes[n.About] = n
 }
 
-// fit keeps the end of a name: beginnings are alike.
+// fit keeps both ends of a name: the beginning tells http/ from https/, the end one
+// name from another.
 func fit(s string, letters int) string {
+	const head = 7
 	r := []rune(s)
 	if len(r) <= letters {
 		return s
 	}
-	return "…" + string(r[len(r)-letters+1:])
+	return string(r[:head]) + "…" + string(r[len(r)-letters+head+1:])
 }
 
 func (b *graphBuilder) object(o *ObjectView) {

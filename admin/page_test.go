@@ -139,7 +139,7 @@ func TestAttention(t *testing.T) {
 	const want = `error HTTPProxy is forbidden since 2026-01-02 03:04:05Z: httpproxies is forbidden. 1 thing waits for it. → Give holdfast's service account the verbs list and watch on httpproxies.projectcontour.io; it is noticed by itself.
 error edge-3 has not answered for 90 s (since 2026-01-02 03:58:30Z). 7 changes wait behind that answer. → Is the Envoy alive? Look at its own admin page and its log. It goes on serving what it has.
 error edge-4 rejects Cluster shop/cart/80, made from Service shop/cart: no such field → Change the object; until then the Envoy keeps what it had, and everything else is served.
-error 1 error of users' objects: a part of each object is not served. → See the problems, each with its object and field.
+warning 1 error of users' objects: a part of each object is not served. → See the problems, each with its object and field.
 `
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", got.String(), want)

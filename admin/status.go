@@ -146,23 +146,25 @@ func presentable(x delta.StreamStatus) delta.StreamStatus {
 	return x
 }
 
-// sumWithheld groups what the streams withhold, the biggest group first.
+// sumWithheld joins what the streams withhold alike, the biggest group first.
 func sumWithheld(streams []delta.StreamStatus) []Withheld {
-	groups := map[string]*withheldGroup{}
-	for _, s := range streams {
-		for _, t := range s.Types {
-			for _, w := range t.Withheld {
-				k := groupKey(&w)
-				if groups[k] == nil {
-					groups[k] = newWithheldGroup(&w)
+	joined := map[string]*Withheld{}
+	for i := range streams {
+		for j := range streams[i].Types {
+			t := &streams[i].Types[j]
+			for _, g := range t.Grouped() {
+				k := groupKey(t.Type, &g)
+				if joined[k] == nil {
+					joined[k] = &Withheld{Type: t.Type, Action: g.Action, Reason: g.Reason, Missing: slices.Clone(g.Missing), Guarded: g.Guarded, Since: g.Since}
 				}
-				groups[k].add(s.ID, w)
+				joined[k].join(&g)
 			}
 		}
 	}
-	out := make([]Withheld, 0, len(groups))
-	for _, g := range groups {
-		out = append(out, g.sum)
+	out := make([]Withheld, 0, len(joined))
+	for _, w := range joined {
+		w.Example = aboutResource(index.ResourceKey{Type: w.Type, Name: w.Resources[0]})
+		out = append(out, *w)
 	}
 	slices.SortFunc(out, func(a, b Withheld) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Reason, b.Reason),
@@ -171,39 +173,27 @@ func sumWithheld(streams []delta.StreamStatus) []Withheld {
 	return out
 }
 
-type withheldGroup struct {
-	sum     Withheld
-	names   map[string]struct{}
-	streams map[uint64]struct{}
-}
-
-func groupKey(w *delta.Withheld) string {
-	key := w.Resource.Type + "\n" + w.Action + "\n" + w.Class()
-	for _, l := range w.Missing {
+func groupKey(url string, g *delta.WithheldGroup) string {
+	key := url + "\n" + g.Action + "\n" + g.Reason
+	for _, l := range g.Missing {
 		key += "\n" + string(l.Kind)
 	}
 	return key
 }
 
-func newWithheldGroup(w *delta.Withheld) *withheldGroup {
-	return &withheldGroup{
-		sum:   Withheld{Type: w.Resource.Type, Action: w.Action, Reason: w.Class(), Since: w.Since, Missing: slices.Clone(w.Missing), Example: aboutResource(w.Resource), Guarded: w.Guarded()},
-		names: map[string]struct{}{}, streams: map[uint64]struct{}{},
+// join adds what one stream withholds.
+func (w *Withheld) join(g *delta.WithheldGroup) {
+	w.Count += g.Count
+	w.Envoys++
+	if g.Since.Before(w.Since) {
+		w.Since = g.Since
 	}
-}
-
-func (g *withheldGroup) add(stream uint64, w delta.Withheld) {
-	g.sum.Count++
-	if w.Since.Before(g.sum.Since) {
-		g.sum.Since = w.Since
+	for i := range g.Missing { // the same kinds, by the group's key
+		w.Missing[i].Held = max(w.Missing[i].Held, g.Missing[i].Held)
 	}
-	for i, l := range w.Missing { // the same kinds, by the group's key
-		g.sum.Missing[i].Held = max(g.sum.Missing[i].Held, l.Held)
-	}
-	g.streams[stream] = struct{}{}
-	g.sum.Envoys = len(g.streams)
-	if _, known := g.names[w.Resource.Name]; !known && len(g.names) < maxNames {
-		g.names[w.Resource.Name] = struct{}{}
-		g.sum.Resources = append(g.sum.Resources, w.Resource.Name)
+	for _, name := range g.Names {
+		if len(w.Resources) < maxNames && !slices.Contains(w.Resources, name) {
+			w.Resources = append(w.Resources, name)
+		}
 	}
 }

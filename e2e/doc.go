@@ -8,11 +8,15 @@
 //	HOLDFAST_TEST_BIN      the holdfast binary; without it one is built
 //	HOLDFAST_TEST_KEEP     a folder in which logs and objects are kept
 //
-// Two worlds are made once, at their first use, and shared by their tests: a
-// folder, and a cluster, of 3,407 hosts each. A test leaves its world as it
-// found it: running, settled, every host served.
+// Three worlds are made once, at their first use, and shared by their tests: a
+// folder and a cluster of 3,407 hosts each, and a small cluster for what needs
+// many changes. A test leaves its world as it found it: running, settled, every
+// host served.
+//
+// Two build tags add what takes long: soak (make soak), and faults (make faults),
+// which writes docs/faults.md.
 //
 // The parts that the tests are made of are packages of their own: fixture (the
-// objects), backend, load, proc (processes), envoy, holdfast, kube and rig,
-// which puts them together.
+// objects), backend, load, proc (processes), envoy, holdfast, kube, relay
+// and rig, which puts them together.
 package e2e

@@ -23,7 +23,9 @@ import (
 )
 
 // The two ways to find certificates, side by side, at 3,407 TLS hosts with one
-// certificate each. `go test ./e2e -run TestTLS -v` prints the table of docs/tls.md.
+// certificate each. `make e2e TESTFLAGS='-run TestTLSModes -v'` prints the table of
+// docs/tls.md. What a change costs is Envoy's main thread, the least of three: it
+// is the time that the thread has run, but on a busy machine it runs slower.
 
 // limitTLSHost is what a new TLS host may cost Envoy's main thread on demand.
 const limitTLSHost = 10 * time.Millisecond
@@ -39,7 +41,7 @@ func TestTLSModes(t *testing.T) {
 	fmt.Fprintln(w, "\tready\tmain thread\tEnvoy\tall visited\tidle\tadd a host\tserved\tbytes\tbelow a wildcard\tserved\tbytes\trotate\trefusal")
 	for _, f := range table {
 		fmt.Fprintf(w, "%s\t%v\t%v\t%d MB\t%d MB\t%v\t%v\t%v\t%d\t%v\t%v\t%d\t%v\t%v\n", f.mode, round(f.ready), round(f.start), f.rss>>20, f.visited>>20,
-			round(f.idle), round(f.add.main), round(f.add.served), f.add.bytes, round(f.covered.main), round(f.covered.served), f.covered.bytes, round(f.rotate.main), round(f.refusal))
+			round(f.idle), round(f.add.least), round(f.add.served), f.add.bytes, round(f.covered.least), round(f.covered.served), f.covered.bytes, round(f.rotate.least), round(f.refusal))
 	}
 	w.Flush()
 	t.Logf("%d TLS hosts:\n%s", fixture.Default, &b)
@@ -229,7 +231,7 @@ func (w *world) measure(t *testing.T, change func(i int) (check func() error)) t
 	var cost []time.Duration
 	var bytes []uint64
 	sent := w.settle(t).Sent()
-	for i := range 5 {
+	for i := range 3 {
 		before := w.mainThread(t)
 		check := change(i)
 		now := w.settle(t).Sent()

@@ -1,9 +1,11 @@
 package index
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 
+	"github.com/cespare/xxhash/v2"
 	memdb "github.com/hashicorp/go-memdb"
 )
 
@@ -23,8 +25,8 @@ const (
 // make it.
 var schema = &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
 	tableObjects:    table(tableObjects, func(o *Object) []byte { return key(string(o.Kind), o.Namespace, o.Name) }),
-	tableResources:  table(tableResources, func(r *Resource) []byte { return key(r.Type, r.Name) }),
-	tableTombstones: table(tableTombstones, func(t *Tombstone) []byte { return key(t.Last.Type, t.Last.Name) }),
+	tableResources:  table(tableResources, func(r *Resource) []byte { return resourceKey(r.Type, r.Name) }),
+	tableTombstones: table(tableTombstones, func(t *Tombstone) []byte { return resourceKey(t.Last.Type, t.Last.Name) }),
 	tableComplaints: table(tableComplaints, func(d *derivation) []byte { return key(string(d.id)) }),
 }}
 
@@ -46,6 +48,17 @@ func key(parts ...string) []byte {
 		b = append(append(b, p...), 0)
 	}
 	return b
+}
+
+// resourceKey has a hash of the type in its front: a type URL is twice as long as a
+// name, and each entry would hold it.
+func resourceKey(typeURL, name string) []byte {
+	b := ofType(make([]byte, 0, 8+len(name)+1), typeURL)
+	return append(append(b, name...), 0)
+}
+
+func ofType(b []byte, typeURL string) []byte {
+	return binary.BigEndian.AppendUint64(b, xxhash.Sum64String(typeURL))
 }
 
 // keyIndexer is the unique index of a table. Its arguments are keys.
@@ -82,11 +95,11 @@ func (t tables) object(k ObjectKey) *Object {
 }
 
 func (t tables) resource(k ResourceKey) *Resource {
-	return first[*Resource](t.txn, tableResources, key(k.Type, k.Name))
+	return first[*Resource](t.txn, tableResources, resourceKey(k.Type, k.Name))
 }
 
 func (t tables) tombstone(k ResourceKey) *Tombstone {
-	return first[*Tombstone](t.txn, tableTombstones, key(k.Type, k.Name))
+	return first[*Tombstone](t.txn, tableTombstones, resourceKey(k.Type, k.Name))
 }
 
 // objects, resources, tombstones and complaints give rows in the order of their keys.
@@ -95,11 +108,11 @@ func (t tables) objects(k Kind) iter.Seq[*Object] {
 }
 
 func (t tables) resources(typeURL string) iter.Seq[*Resource] {
-	return each[*Resource](t.txn, tableResources, key(typeURL))
+	return each[*Resource](t.txn, tableResources, ofType(nil, typeURL))
 }
 
 func (t tables) tombstones(typeURL string) iter.Seq[*Tombstone] {
-	return each[*Tombstone](t.txn, tableTombstones, key(typeURL))
+	return each[*Tombstone](t.txn, tableTombstones, ofType(nil, typeURL))
 }
 
 func (t tables) complaints() iter.Seq[*derivation] {

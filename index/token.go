@@ -140,6 +140,8 @@ func (s *Snapshot) ParseToken(version string) Token {
 	if t.Foreign && s.source != "" || vector == "" {
 		return t
 	}
+	// A client that comes back brings tens of thousands: no room to spare in each.
+	t.Vector = make([]Held, 0, strings.Count(vector, ",")+1)
 	for e := range strings.SplitSeq(vector, ",") {
 		h, ok := s.index.parseHeld(e)
 		if !ok {

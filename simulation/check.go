@@ -40,7 +40,7 @@ func (w *world) checkSafety(i int, e *envoy) {
 		if _, ok := now[f]; ok {
 			continue
 		}
-		if since, holds := w.truth.since[f]; holds && since <= view && !s.apart(f) {
+		if since, holds := w.truth.since[f]; holds && since <= view && !s.excused(f, e.apart) {
 			w.fail("safety", "%s lost %s, which holds since version %d; it was made from version %d; now %s, where %s is right",
 				e.name, f, since, view, s.explain(f), w.truth.now.explain(f))
 		}

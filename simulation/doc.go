@@ -31,7 +31,7 @@
 //   - convergence: when the world has come to rest, every index and every Envoy is
 //     what a translation from scratch says, and nothing is withheld.
 //
-// What is not held against a replica is said where it is let pass: see apart,
+// What is not held against a replica is said where it is let pass: see excused,
 // excusable, leftOver and the comments on held.
 //
 // A failing seed is minimized, by taking steps away, and printed with the command

@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"strings"
-	"time"
-
 	"google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/holdfast-xds/holdfast/delta"
@@ -87,62 +84,6 @@ func (e *envoy) discard(url, name string) {
 	}
 }
 
-func (e *envoy) endpointNames() map[string]struct{} {
-	out := map[string]struct{}{}
-	for _, c := range e.clusters {
-		for _, x := range []*held{c.active, c.warming} {
-			if x != nil && x.parsed.(*parsedCluster).eds {
-				out[x.parsed.(*parsedCluster).endpoints] = struct{}{}
-			}
-		}
-	}
-	return out
-}
-
-// chains gives the filter chains of all listeners, in service or warming.
-func (e *envoy) chains(visit func(*parsedChain)) {
-	for _, l := range e.listeners {
-		for _, x := range []*held{l.active, l.warming} {
-			if x == nil {
-				continue
-			}
-			chains := x.parsed.(*parsedListener).chains
-			for i := range chains {
-				visit(&chains[i])
-			}
-		}
-	}
-}
-
-func (e *envoy) usesScopes() bool {
-	used := false
-	e.chains(func(c *parsedChain) { used = used || c.scope != "" })
-	return used
-}
-
-func (e *envoy) secretNames() map[string]struct{} {
-	out := map[string]struct{}{}
-	e.chains(func(c *parsedChain) {
-		for _, name := range c.secrets {
-			out[name] = struct{}{}
-		}
-	})
-	return out
-}
-
-func (e *envoy) routeNames() map[string]struct{} {
-	out := map[string]struct{}{}
-	e.chains(func(c *parsedChain) {
-		if c.routes != "" {
-			out[c.routes] = struct{}{}
-		}
-	})
-	for _, x := range e.scopes {
-		out[x.parsed.(*parsedScope).routes] = struct{}{}
-	}
-	return out
-}
-
 func (e *envoy) warmListeners() {
 	e.scopesReady = e.scopesReady || e.scopesComplete()
 	for _, l := range e.listeners {
@@ -191,113 +132,4 @@ func (e *envoy) complete(l *held) bool {
 		}
 	}
 	return true
-}
-
-// tick gives up waiting: a cluster goes into service with the endpoints that
-// were there before, or none; a listener with the secrets that are there.
-func (e *envoy) tick() {
-	now := e.now()
-	for _, name := range sorted(e.clusters) {
-		c := e.clusters[name]
-		if c.warming == nil {
-			continue
-		}
-		p := c.warming.parsed.(*parsedCluster)
-		if p.timeout > 0 && now.Sub(c.since) >= p.timeout {
-			c.promote(e.endpoints[p.endpoints])
-			e.changed = true
-		}
-	}
-	for _, name := range sorted(e.listeners) {
-		l := e.listeners[name]
-		if l.warming != nil && now.Sub(l.since) >= defaultFetchTimeout && l.stream == e.conn {
-			e.giveUp(name, l)
-		}
-	}
-	e.settle()
-}
-
-// deadline is when tick has something to give up; zero for never.
-func (e *envoy) deadline() time.Time {
-	var next time.Time
-	sooner := func(t time.Time) {
-		if next.IsZero() || t.Before(next) {
-			next = t
-		}
-	}
-	for _, c := range e.clusters {
-		if c.warming != nil && c.warming.parsed.(*parsedCluster).timeout > 0 {
-			sooner(c.since.Add(c.warming.parsed.(*parsedCluster).timeout))
-		}
-	}
-	for _, l := range e.listeners {
-		if due := l.since.Add(defaultFetchTimeout); l.warming != nil && e.now().Before(due) {
-			sooner(due)
-		}
-	}
-	return next
-}
-
-func (e *envoy) giveUp(name string, l *envoyListener) {
-	for i := range l.warming.parsed.(*parsedListener).chains {
-		for _, secret := range l.warming.parsed.(*parsedListener).chains[i].secrets {
-			if e.secrets[secret] == nil {
-				e.gaveUp = append(e.gaveUp, "listener "+name+" waited too long for secret "+secret)
-			}
-		}
-	}
-}
-
-// inService gives what requests can tell.
-func (e *envoy) inService() *serving {
-	s := newServing()
-	if !e.ready {
-		return s
-	}
-	for name, l := range e.listeners {
-		if l.active != nil {
-			s.listeners[name] = l.active
-		}
-	}
-	for _, x := range e.scopes {
-		s.scopes[x.parsed.(*parsedScope).key] = x
-	}
-	s.routes, s.secrets = e.routes, e.secrets
-	for name, c := range e.clusters {
-		if c.active != nil {
-			s.clusters[name] = servingCluster{c.active, c.endpoints}
-		}
-	}
-	return s
-}
-
-// estrange makes all that is held another cluster's: tokens with another source
-// and no vector, made from a view that is at best the given one.
-func (e *envoy) estrange(view version) {
-	for _, s := range e.subs {
-		for name, token := range s.versions {
-			parts := strings.SplitN(token, ".", 4)
-			s.versions[name] = strings.Join([]string{parts[0], parts[1], "another", ""}, ".")
-		}
-	}
-	older := func(x *held) {
-		if x != nil {
-			x.view = min(x.view, view)
-			x.token = "foreign"
-		}
-	}
-	for _, c := range e.clusters {
-		older(c.active)
-		older(c.warming)
-		older(c.endpoints)
-	}
-	for _, l := range e.listeners {
-		older(l.active)
-		older(l.warming)
-	}
-	for _, m := range []map[string]*held{e.endpoints, e.scopes, e.routes, e.secrets} {
-		for _, x := range m {
-			older(x)
-		}
-	}
 }

@@ -14,8 +14,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "a part of a list is taken for the whole", file: "index/tx.go",
-		old: "	if !inOrder && t.outdated(o, old) {\n		return\n	}\n",
-		new: "	if !inOrder && t.outdated(o, old) {\n		return\n	}\n	if !inOrder {\n		t.setKind(o.Kind, func(row *KindRow) { row.Frontier = Frontier{Observed: true, Version: max(o.Version, row.Frontier.Version)} })\n	}\n",
+		old: "	t.keep(old, o)\n}\n",
+		new: "	t.keep(old, o)\n	if !inOrder {\n		t.setKind(o.Kind, func(row *KindRow) { row.Frontier = Frontier{Observed: true, Version: max(o.Version, row.Frontier.Version)} })\n	}\n}\n",
 	},
 	{
 		name: "a relist clears before it replaces", file: "simulation/watch.go",
@@ -121,6 +121,11 @@ var mutants = []mutant{
 		name: "a derivation is not run again when its kind completes", file: "index/rules.go",
 		old: "	r.reading(readKind(kind))\n",
 		new: "",
+	},
+	{
+		name: "a relist changes what is there before it ends", file: "index/tx.go",
+		old: "	return old != nil && row != nil && row.Frontier.Observed && o.Version != 0\n",
+		new: "	return old != nil && row != nil && row.Frontier.Observed && o.Version != 0 && false\n",
 	},
 	{
 		name: "a relist keeps what is gone", file: "index/replace.go",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-xds/holdfast/delta"
 	"github.com/holdfast-xds/holdfast/index"
+	"github.com/holdfast-xds/holdfast/kinds"
 )
 
 // replica is one holdfast: the real index and streams, filled by model watches.
@@ -49,6 +50,9 @@ type response struct {
 	url, nonce string
 	resources  []*held
 	removed    []string
+	// apart: the replica had seen a reference that is newer than what it had seen of
+	// the kind that is referred to.
+	apart bool
 }
 
 var streamOptions = delta.Options{FreshEnvoyWait: time.Minute, RemovalGrace: time.Second}
@@ -123,6 +127,24 @@ func (r *replica) view(s *index.Snapshot, x *index.Resource) (view, newest versi
 		}
 	}
 	return view, newest
+}
+
+// apart: what refers to others was seen at a version that what is referred to was
+// not yet seen at.
+func (r *replica) apart(s *index.Snapshot) bool {
+	seen := r.views[s.Revision()]
+	var referring version
+	referred := r.world.api.now
+	for i, k := range allKinds {
+		switch {
+		case !seen[i].seen:
+		case k == kinds.HTTPProxy, k == kinds.Ingress:
+			referring = max(referring, seen[i].version)
+		default:
+			referred = min(referred, r.world.api.unchangedUntil(k, seen[i].version))
+		}
+	}
+	return referring > referred
 }
 
 // held is a resource as it leaves for an Envoy.
@@ -218,7 +240,7 @@ func (c *conn) emit(out []*delta.Response) {
 	r := c.replica
 	r.ix.Pass(c, c.stream.Revision())
 	for _, x := range out {
-		m := &response{url: x.Type, nonce: x.Nonce}
+		m := &response{url: x.Type, nonce: x.Nonce, apart: r.apart(x.Source)}
 		for _, row := range x.Send {
 			m.resources = append(m.resources, r.held(x.Source, row))
 			c.sentAgain(row)
@@ -255,6 +277,7 @@ func (c *conn) idle() bool {
 func (c *conn) deliver() {
 	m := c.toEnvoy[0]
 	c.toEnvoy = c.toEnvoy[1:]
+	c.envoy.apart = m.apart
 	c.envoy.receive(m)
 }
 

@@ -213,20 +213,21 @@ func (s *serving) answer(f fact) (rc *held, r *parsedRoute) {
 	return nil, nil
 }
 
-// apart: what answers now came of two watches that are apart. Another object's
+// excused: what answers now came of two watches that are apart. Another object's
 // route takes the request, which a Service that the one watch has not yet seen go
-// keeps alive, say; or the host has no filter chain, since the one watch has seen
-// an HTTPProxy come whose Secret the other one has not. No replica can know better
-// by the rule as it is.
-func (s *serving) apart(f fact) bool {
+// keeps alive, say. Or there is nothing, since the one watch has seen an HTTPProxy
+// come whose Secret the other one has not: the kind of the Secret is complete, if
+// only up to a version before that of the HTTPProxy, and that is all that the rule
+// asks for.
+func (s *serving) excused(f fact, apart bool) bool {
 	rc, r := s.answer(f)
 	switch {
-	case r != nil:
-		return rc.skewed() && len(r.clusters) > 0 && owner(r.name) != f.owner
-	case f.tls:
-		return slices.ContainsFunc(slices.Collect(maps.Values(s.listeners)), (*held).skewed)
+	case r == nil && f.tls:
+		return apart || slices.ContainsFunc(slices.Collect(maps.Values(s.listeners)), (*held).skewed)
+	case r == nil || len(r.clusters) == 0:
+		return apart
 	}
-	return false
+	return owner(r.name) != f.owner && (apart || rc.skewed())
 }
 
 // explain says in words what becomes of a fact's request.

@@ -18,6 +18,8 @@
 //
 // Duties of the caller: environment variables are read by the caller and given
 // as Options, save those that the OpenTelemetry SDK reads by itself (endpoints,
-// headers, sampler, resource attributes, limits); the shutdown function that
-// Setup gives is called once, or the last spans are lost.
+// headers, batches, resource attributes); the shutdown function that Setup gives is
+// called once, or the last spans are lost; a list of attributes that is given to a
+// span is not used again. The instruments of all packages' metrics are named here
+// and meet in one Metrics.
 package tracing

@@ -168,7 +168,7 @@ func (s *span) Status() sdktrace.Status { return s.status }
 func (s *span) InstrumentationScope() instrumentation.Scope { return s.tracer.scope }
 
 // InstrumentationLibrary implements sdktrace.ReadOnlySpan.
-func (s *span) InstrumentationLibrary() instrumentation.Library { return s.tracer.scope }
+func (s *span) InstrumentationLibrary() instrumentation.Scope { return s.tracer.scope }
 
 // Resource implements sdktrace.ReadOnlySpan.
 func (s *span) Resource() *resource.Resource { return s.tracer.provider.resource }

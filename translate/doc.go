@@ -10,6 +10,17 @@
 //	Ingress  ──┼─ tls/… ──── fact chain/<fqdn> ── listener/https ── ingress_https
 //	Delegation ┘     └─ demands secret/…
 //
+// With on-demand certificates (Options.TLS; ondemand.go) it is instead
+//
+//	tls/… ─┬─ Secret <fqdn>
+//	       ├─ fact prefetch_<group>/<fqdn> ── prefetch/… ── hidden listeners
+//	       └─ for some hosts: Secret chain/<fqdn>, fact chain/<fqdn> as above
+//	host/… ── ScopedRouteConfiguration https/<fqdn>
+//
+// A Secret is asked for by the name that a client wrote. When that is not in lower
+// case it has no resource: the host's answers under the other name
+// (index.Aliasing), so it changes and goes with that.
+//
 // A host is derived twice: host/<fqdn> makes its routes, tls/<fqdn> its filter
 // chain, so that a chain never rests on Services nor a plain route on Secrets of
 // an Ingress.

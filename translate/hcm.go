@@ -17,9 +17,10 @@ import (
 
 // Where Envoy gets its configuration: from the one ADS stream. patientSource is
 // for what the server always answers: without it Envoy would be ready, and say
-// 404, after 15 s. For endpoints the 15 s stay: they can be withheld. So can secrets,
-// when one is broken and another Envoy has it still; a listener that names it holds
-// up a fresh Envoy as a whole, so that one waits a shorter time.
+// 404, after 15 s. For endpoints the 15 s stay: they can be withheld. So can a Secret
+// that is broken, while another Envoy has it still; a listener that names it holds up
+// a fresh Envoy as a whole, so the wait for secrets is shorter. It is not much
+// shorter, since thousands of them may have to come on a busy machine.
 var (
 	adsSource = &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
@@ -33,7 +34,7 @@ var (
 	secretSource = &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
-		InitialFetchTimeout:   durationpb.New(5 * time.Second),
+		InitialFetchTimeout:   durationpb.New(10 * time.Second),
 	}
 )
 

@@ -43,7 +43,7 @@ func BenchmarkFresh(b *testing.B) {
 		_, s := mustLoad(b, hosts)
 		b.ReportAllocs()
 		for b.Loop() {
-			NewClient().Connect(s.Index.Snapshot())
+			NewClient().Connect(s.Index)
 		}
 	})
 }
@@ -53,12 +53,12 @@ func BenchmarkReconnect(b *testing.B) {
 	each(b, func(b *testing.B, hosts int) {
 		_, s := mustLoad(b, hosts)
 		c := NewClient()
-		c.Connect(s.Index.Snapshot())
+		c.Connect(s.Index)
 		held := maps.Clone(c.Held)
 		b.ReportAllocs()
 		for b.Loop() {
 			c.Held = maps.Clone(held)
-			c.Connect(s.Index.Snapshot())
+			c.Connect(s.Index)
 		}
 	})
 }
@@ -68,7 +68,7 @@ func BenchmarkEdit(b *testing.B) {
 	each(b, func(b *testing.B, hosts int) {
 		w, s := mustLoad(b, hosts)
 		c := NewClient()
-		c.Connect(s.Index.Snapshot())
+		c.Connect(s.Index)
 		bench := &Bench{Work: w, Source: s, Client: c}
 		for _, e := range workload.Edits {
 			if e == workload.DeletedHost {

@@ -23,6 +23,7 @@ type Client struct {
 	// Held versions, by type and name.
 	Held map[index.ResourceKey]string
 
+	index  *index.Index
 	stream *delta.Stream
 	now    time.Time
 	asked  map[index.ResourceKey]int
@@ -36,10 +37,13 @@ func NewClient() *Client {
 // settle is longer than every grace of the stream machine.
 const settle = 2 * time.Second
 
-// Connect opens a stream, with initial_resource_versions of what is held, and
-// lets the graces of the beginning pass.
-func (c *Client) Connect(s *index.Snapshot) {
-	c.stream = delta.NewStream(s, c.now, delta.Options{RemovalGrace: time.Second})
+// Connect opens a stream to an index, with initial_resource_versions of what is
+// held, and lets the graces of the beginning pass. The client becomes a reader of
+// the index.
+func (c *Client) Connect(ix *index.Index) {
+	c.index = ix
+	ix.Pass(c, 0)
+	c.stream = delta.NewStream(ix.Snapshot(), c.now, delta.Options{RemovalGrace: time.Second})
 	for _, req := range c.firstRequests() {
 		c.take(c.stream.Request(c.now, req))
 	}
@@ -70,8 +74,11 @@ func (c *Client) firstRequests() []*discoveryv3.DeltaDiscoveryRequest {
 	return out
 }
 
-// Advance takes a newer snapshot.
-func (c *Client) Advance(s *index.Snapshot) { c.take(c.stream.Advance(c.now, s)) }
+// Advance takes the newest snapshot.
+func (c *Client) Advance() {
+	c.take(c.stream.Advance(c.now, c.index.Snapshot()))
+	c.index.Pass(c, c.stream.Revision())
+}
 
 // Pass lets time pass, so that graces end.
 func (c *Client) Pass(d time.Duration) {

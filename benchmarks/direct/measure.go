@@ -49,7 +49,7 @@ func load(run *report.Run, hosts int) (*Bench, error) {
 	cost := measure(func() { s.Load(b.Work) })
 	held := float64(heap()-b.before) / 1024
 	b.Client = NewClient()
-	first := measure(func() { b.Client.Connect(s.Index.Snapshot()) })
+	first := measure(func() { b.Client.Connect(s.Index) })
 	figures := sent(b.Client.Sent, Sent{}, 1)
 	figures[report.Heap] = held / 1024
 	figures[report.PerHost] = held / float64(hosts)
@@ -84,7 +84,7 @@ func (b *Bench) apply(changes []workload.Change) int {
 	n := 0
 	for _, commit := range b.Source.Write(changes) {
 		n += len(commit.Derivations)
-		b.Client.Advance(b.Source.Index.Snapshot())
+		b.Client.Advance()
 	}
 	b.Client.Pass(settle)
 	return n
@@ -102,7 +102,7 @@ func (b *Bench) restarts() error {
 	if err != nil {
 		return err
 	}
-	client.Connect(first.Index.Snapshot())
+	client.Connect(first.Index)
 	held := maps.Clone(client.Held)
 	for _, x := range []struct {
 		variant  string
@@ -119,7 +119,7 @@ func (b *Bench) restarts() error {
 			return err
 		}
 		before := client.Sent
-		c := measure(func() { client.Connect(fresh.Index.Snapshot()) })
+		c := measure(func() { client.Connect(fresh.Index) })
 		figures := sent(client.Sent, before, 1)
 		figures[report.CPU] = report.Milliseconds(c.took)
 		figures[report.AllocBytes] = float64(c.bytes)

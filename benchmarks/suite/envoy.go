@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/benchmarks/report"
@@ -57,10 +58,7 @@ func (r *rig) real(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := &envoyRig{rig: r, envoy: e, roots: x509.NewCertPool()}
-	x.roots.AppendCertsFromPEM(r.work.CA())
-	x.http, x.https = r.server.Config.HTTP, r.server.Config.HTTPS
-	x.load = x.startLoad(ctx)
+	x := r.underLoad(ctx, e)
 	defer x.load.Stop()
 	for _, kind := range workload.Edits {
 		if err := x.sort(ctx, kind); err != nil {
@@ -106,7 +104,7 @@ func (r *rig) startEnvoy(ctx context.Context) (*envoy.Envoy, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.note("envoy", "start", 1, map[report.Metric]float64{
+	r.note("envoy", "start"+strings.Join(r.server.Config.Args, " "), 1, map[report.Metric]float64{
 		report.Start: report.Milliseconds(ready), report.EnvoyCPU: report.Milliseconds(all), report.EnvoyMain: report.Milliseconds(main),
 		report.EnvoyRSS: report.Megabytes(now),
 	}, "until ready")
@@ -130,10 +128,19 @@ func envoyCPU(e *envoy.Envoy) (all, main time.Duration, err error) {
 type envoyRig struct {
 	*rig
 	envoy       *envoy.Envoy
+	scenario    string // of its rows
 	load        *load.Run
 	before      load.Report
 	roots       *x509.CertPool
 	http, https netip.AddrPort
+}
+
+func (r *rig) underLoad(ctx context.Context, e *envoy.Envoy) *envoyRig {
+	x := &envoyRig{rig: r, envoy: e, scenario: "envoy", roots: x509.NewCertPool()}
+	x.roots.AppendCertsFromPEM(r.work.CA())
+	x.http, x.https = r.server.Config.HTTP, r.server.Config.HTTPS
+	x.load = x.startLoad(ctx)
+	return x
 }
 
 // loadRate is requests a second: enough to see a failure, too little to be in
@@ -189,7 +196,7 @@ func (x *envoyRig) sort(ctx context.Context, e workload.Edit) error {
 			served = append(served, took)
 		}
 	}
-	if err := x.silent(ctx, x.leader); err != nil { // graces pass
+	if err := x.gracesPass(ctx); err != nil {
 		return err
 	}
 	used, err := m.used()
@@ -208,7 +215,7 @@ func (x *envoyRig) sort(ctx context.Context, e workload.Edit) error {
 		figures[report.Served50], figures[report.Served99] = report.Quantile(served, 0.5), report.Quantile(served, 0.99)
 	}
 	note := x.requests(figures)
-	x.note("envoy", string(e), 2, figures, note)
+	x.note(x.scenario, string(e), 2, figures, note)
 	return nil
 }
 
@@ -216,7 +223,9 @@ func (x *envoyRig) sort(ctx context.Context, e workload.Edit) error {
 func (x *envoyRig) once(ctx context.Context, e workload.Edit) (took time.Duration, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	x.leader.Forget()
+	if x.leader != nil {
+		x.leader.Forget()
+	}
 	host, changes := x.work.Next(e)
 	look, err := x.sight(e, &host, changes)
 	if err != nil {
@@ -241,6 +250,40 @@ func (x *envoyRig) once(ctx context.Context, e workload.Edit) (took time.Duratio
 			return 0, false, fmt.Errorf("host %s: %w: %w", host.FQDN, ctx.Err(), err)
 		}
 	}
+}
+
+func (x *envoyRig) gracesPass(ctx context.Context) error {
+	if x.leader != nil {
+		return x.silent(ctx, x.leader)
+	}
+	select {
+	case <-time.After(silence):
+		return x.settled(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tls measures one way of finding certificates: a TLS host that is added, and a
+// certificate that is rotated, among hosts that all have one.
+func (r *rig) tls(ctx context.Context, mode string) error {
+	r.server.Config.Args = append(r.server.Config.Args, "--tls="+mode)
+	if err := r.server.Start(); err != nil {
+		return err
+	}
+	e, err := r.startEnvoy(ctx)
+	if err != nil {
+		return err
+	}
+	x := r.underLoad(ctx, e)
+	defer x.load.Stop()
+	x.scenario = "tls-" + mode
+	for _, kind := range []workload.Edit{workload.TLSHost, workload.Certificate} {
+		if err := x.sort(ctx, kind); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return e.Stop()
 }
 
 // churn is the rig's, seen by Envoy.

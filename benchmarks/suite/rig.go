@@ -67,10 +67,13 @@ type rig struct {
 	backends []fixture.Backend
 }
 
+// newWork is workload.New or NewTLS.
+type newWork func(hosts int, backends []fixture.Backend) *workload.Workload
+
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-func newRig(ctx context.Context, c Config, run *report.Run, hosts int, backends []fixture.Backend) (*rig, error) {
-	r := &rig{Config: c, run: run, hosts: hosts, work: workload.New(hosts, backends), backends: backends, fleet: client.NewFleet(ctx)}
+func newRig(ctx context.Context, c Config, run *report.Run, make newWork, hosts int, backends []fixture.Backend) (*rig, error) {
+	r := &rig{Config: c, run: run, hosts: hosts, work: make(hosts, backends), backends: backends, fleet: client.NewFleet(ctx)}
 	dir, err := os.MkdirTemp(c.Folder, fmt.Sprintf("%d-", hosts))
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func newRig(ctx context.Context, c Config, run *report.Run, hosts int, backends 
 	if r.shadow, err = direct.NewSource(); err != nil {
 		return r, err
 	}
-	r.shadow.Load(workload.New(hosts, backends))
+	r.shadow.Load(make(hosts, backends))
 	return r, r.prepare()
 }
 
@@ -193,9 +196,11 @@ func observed(s *holdfast.Status) error {
 	return nil
 }
 
+// silence is longer than every grace.
+const silence = 1500 * time.Millisecond
+
 // silent waits until a client was sent nothing for longer than every grace.
 func (r *rig) silent(ctx context.Context, c *client.Client) error {
-	const silence = 1500 * time.Millisecond
 	last, since := c.Totals(), time.Now()
 	return poll(ctx, patience, func() error {
 		if now := c.Totals(); now != last {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-xds/holdfast/benchmarks/report"
+	"github.com/holdfast-xds/holdfast/benchmarks/workload"
 )
 
 // The scenarios, by the names that people choose them by.
@@ -18,10 +19,11 @@ const (
 	FanOut  = "fan-out"
 	Peers   = "peers"
 	Envoy   = "envoy" // a real one
+	TLS     = "tls"   // a real one, and every host has a certificate
 )
 
 // Scenarios lists them in the order in which they run.
-var Scenarios = []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}
+var Scenarios = []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers, TLS}
 
 // Step is one size and what is measured there.
 type Step struct {
@@ -33,16 +35,17 @@ type Step struct {
 // Plan is what a run measures.
 type Plan []Step
 
-// Quick takes some 15 minutes on 2 cores; Full has all sizes.
+// Quick takes some 15 minutes on 2 cores; Full has all sizes, and a thousand
+// clients where each is sent 20 MB.
 var (
 	Quick = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Envoy}},
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Envoy, FanOut}, Clients: []int{1, 1000}},
 		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100}},
-		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10}},
 	}
 	Full = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, Peers}},
-		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Hosts: 3407, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}},
 		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
 		{Hosts: 30_000, Scenarios: []string{Start, Edit, Churn, Restart}},
 		{Hosts: 100_000, Scenarios: []string{Start, Edit, Churn, Restart}},
@@ -80,16 +83,36 @@ func Run(ctx context.Context, c Config, run *report.Run, p Plan) error {
 
 func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
 	c.Log("%d hosts: filling the synthetic API server", s.Hosts)
+	if !slices.Equal(s.Scenarios, []string{TLS}) {
+		if err := c.with(ctx, run, workload.New, s.Hosts, func(r *rig) error { return r.scenarios(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(s.Scenarios, TLS) || c.Envoy == "" {
+		return nil
+	}
+	for _, mode := range []string{"chains", "on-demand"} {
+		if err := c.with(ctx, run, workload.NewTLS, s.Hosts, func(r *rig) error { return r.tls(ctx, mode) }); err != nil {
+			return fmt.Errorf("tls, %s: %w", mode, err)
+		}
+	}
+	return nil
+}
+
+// with sets a rig up, and takes it down again.
+func (c Config) with(ctx context.Context, run *report.Run, work newWork, hosts int, do func(*rig) error) error {
 	b, err := startBackends()
 	if err != nil {
 		return err
 	}
-	r, err := newRig(ctx, c, run, s.Hosts, b.list)
-	if err != nil {
-		return errors.Join(err, b.close())
+	r, err := newRig(ctx, c, run, work, hosts, b.list)
+	if err == nil {
+		err = do(r)
 	}
-	err = r.scenarios(ctx, s)
-	return errors.Join(err, r.close(), b.close())
+	if r != nil {
+		err = errors.Join(err, r.close())
+	}
+	return errors.Join(err, b.close())
 }
 
 // scenarios runs what the step names. All but the peers need the start.

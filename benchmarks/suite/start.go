@@ -134,7 +134,7 @@ func (r *rig) restart(ctx context.Context, variant string, away, before func() e
 	if err != nil {
 		return err
 	}
-	now, _, err := memory(r.server.PID())
+	now, peak, err := rested(ctx, r.server.PID())
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *rig) restart(ctx context.Context, variant string, away, before func() e
 		note = report.Number(float64(early.Resources)) + " resources and " + report.Number(float64(early.Removed)) + " removals while EndpointSlices were not listed"
 	}
 	r.note("restart", variant, 1, map[report.Metric]float64{
-		report.Connect: report.Milliseconds(connected), report.CPU: report.Milliseconds(used), report.RSS: report.Megabytes(now),
+		report.Connect: report.Milliseconds(connected), report.CPU: report.Milliseconds(used), report.RSS: report.Megabytes(now), report.Peak: report.Megabytes(peak),
 		report.Resources: float64(t.Resources), report.Removed: float64(t.Removed), report.Bytes: float64(t.Received),
 	}, note)
 	return nil

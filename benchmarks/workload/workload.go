@@ -57,9 +57,19 @@ func Anywhere() []fixture.Backend {
 
 // New gives a workload; hosts is at least Smallest.
 func New(hosts int, backends []fixture.Backend) *Workload {
+	return newWorkload(hosts, backends, TLSPercent)
+}
+
+// NewTLS gives one in which every host has a certificate. Of the edits only
+// TLSHost and Certificate are what they say.
+func NewTLS(hosts int, backends []fixture.Backend) *Workload {
+	return newWorkload(hosts, backends, 100)
+}
+
+func newWorkload(hosts int, backends []fixture.Backend, percent int) *Workload {
 	return &Workload{
 		Hosts: max(hosts, Smallest), turns: map[Edit]int{},
-		gen: fixture.New(fixture.Options{Seed: 1, TLSPercent: TLSPercent, Backends: backends}),
+		gen: fixture.New(fixture.Options{Seed: 1, TLSPercent: percent, Backends: backends}),
 	}
 }
 

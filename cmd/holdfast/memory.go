@@ -14,7 +14,7 @@ import (
 // collecting early costs a fifth of a millisecond for each change, and saves a
 // third of the memory.
 const (
-	garbageAtStart = 200
+	garbageAtStart = 100
 	garbageLater   = 20
 )
 

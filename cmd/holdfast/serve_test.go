@@ -304,7 +304,7 @@ func TestServeTracesAChange(t *testing.T) {
 		names = spansOf(t, p, "HTTPProxy shop/second")
 		return strings.Contains(names, tracing.SpanAck)
 	})
-	want := strings.Join([]string{tracing.SpanWatchEvent, tracing.SpanCommit, tracing.SpanResponse, tracing.SpanAck}, " ")
+	want := strings.Join([]string{tracing.SpanWatchEvent, tracing.SpanCommit, tracing.SpanDerive, tracing.SpanDerive, tracing.SpanResponse, tracing.SpanAck}, " ")
 	if names != want {
 		t.Errorf("spans: %s\nwant:  %s", names, want)
 	}

@@ -41,11 +41,17 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
+	return startWith(t, ads.Options{})
+}
+
+func startWith(t *testing.T, o ads.Options) *world {
+	t.Helper()
+	o.RemovalGrace = time.Millisecond
 	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	w := &world{t: t, ix: indextest.New(), grpc: grpc.NewServer(), ctx: ctx}
 	var err error
-	if w.ads, err = ads.New(w.ix, ads.Options{RemovalGrace: time.Millisecond}); err != nil {
+	if w.ads, err = ads.New(w.ix, o); err != nil {
 		t.Fatal(err)
 	}
 	w.ads.Register(w.grpc)

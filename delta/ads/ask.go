@@ -91,7 +91,7 @@ func (x *session) question(f func()) bool {
 }
 
 func (x *session) describe() delta.StreamStatus {
-	st := x.machine.Status()
+	st := x.machine.Summary()
 	st.ID, st.Peer = x.id, x.peer
 	for i := range st.Types {
 		st.Types[i].Bytes = x.bytes[st.Types[i].Type]

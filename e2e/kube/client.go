@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,6 +96,16 @@ func (c *Client) replace(ctx context.Context, r dynamic.ResourceInterface, u *un
 	}
 	_, err = r.Update(ctx, u, metav1.UpdateOptions{})
 	return err
+}
+
+// Version gives the resourceVersion that an object has now.
+func (c *Client) Version(ctx context.Context, o fixture.Object) (uint64, error) {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	u, err := c.resource(gvk, o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("get %s %s/%s: %w", gvk.Kind, o.GetNamespace(), o.GetName(), err)
+	}
+	return strconv.ParseUint(u.GetResourceVersion(), 10, 64)
 }
 
 // Delete deletes an object; one that isn't there is no error.

@@ -79,6 +79,13 @@ func TestClusterAndGate(t *testing.T) {
 		gate.Pass("endpointslices")
 	})
 	t.Run("drop", func(t *testing.T) { testDrop(t, u, slices) })
+	t.Run("stall", func(t *testing.T) { testStall(t, k, u) })
+	t.Run("compact", func(t *testing.T) {
+		if err := k.Compact(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("CRD", func(t *testing.T) { testCRD(t, k, u) })
 }
 
 func load(t *testing.T, k *Cluster) {
@@ -155,6 +162,59 @@ func testDrop(t *testing.T, u user, path string) {
 	u.gate.DropWatches("endpointslices")
 	if _, err := io.Copy(io.Discard, lines); err == nil {
 		t.Error("the watch ended in order, not broken")
+	}
+}
+
+// testStall: a watch that runs brings nothing more until Pass.
+func testStall(t *testing.T, k *Cluster, u user) {
+	response, err := u.get(t.Context(), "/api/v1/namespaces?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	u.gate.Stall("namespaces")
+	if err := k.Namespaces(t.Context(), "stalled"); err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan error)
+	go func() {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil || strings.Contains(line, "stalled") {
+				came <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-came:
+		t.Errorf("the event came through (%v)", err)
+		return
+	case <-time.After(200 * time.Millisecond):
+	}
+	u.gate.Pass("namespaces")
+	if err := <-came; err != nil {
+		t.Error(err)
+	}
+}
+
+func testCRD(t *testing.T, k *Cluster, u user) {
+	const path = "/apis/projectcontour.io/v1/httpproxies"
+	if err := k.RemoveCRD(t.Context(), "httpproxies.projectcontour.io"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.read(t.Context(), path); err == nil {
+		t.Error("the kind is served without its CRD")
+	}
+	if err := k.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.read(t.Context(), path); err != nil {
+		t.Error(err)
 	}
 }
 

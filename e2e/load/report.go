@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// keptFailures is how many failures are kept word for word.
-const keptFailures = 10
+// keptFailures is how many failures of each outcome are kept word for word.
+const keptFailures = 5
 
 // Report is the sum of a Run.
 type Report struct {
 	Requests, Failed int64
 	Outcomes         map[string]int64
-	Failures         []Failure // the first ones
+	Failures         []Failure // the first ones of each outcome
 	P50, P99, Max    time.Duration
 }
 
@@ -83,7 +83,7 @@ func (t *tally) add(began time.Time, target *Target, o outcome) {
 		return
 	}
 	t.failed++
-	if len(t.failures) < keptFailures {
+	if t.outcomes[o.name] <= keptFailures {
 		t.failures = append(t.failures, Failure{At: began, Target: *target, Reused: o.reused, Took: o.took, Reason: o.name, Detail: o.detail})
 	}
 }

@@ -40,8 +40,11 @@ func (h *History) Step() string {
 	}
 	h.Version++
 	line := fmt.Sprintf("%s @%d", h.object(k), h.Version)
-	h.Objects[index.ObjectKey{Kind: k, Name: strings.Fields(line)[0]}] = line
-	if !h.Observed[k] || h.Pick(4) == 0 {
+	key := index.ObjectKey{Kind: k, Name: strings.Fields(line)[0]}
+	_, known := h.Objects[key]
+	h.Objects[key] = line
+	// An early change of a known object waits for its list, which is another step.
+	if !h.Observed[k] || !known && h.Pick(4) == 0 {
 		return "eager " + string(k) + " " + line
 	}
 	return string(k) + " " + line

@@ -38,7 +38,7 @@ func parse(args []string) (*config, error) {
 	f.BoolVar(&c.record, "record", false, "with --check: write the baseline anew")
 	sizes := f.String("hosts", "", "numbers of hosts, separated by commas, instead of the mode's own")
 	scenarios := f.String("scenarios", "", "only these, separated by commas: "+strings.Join(suite.Scenarios, ", ")+", direct")
-	f.IntVar(&c.repeat, "repeat", 20, "how often each edit is made")
+	f.IntVar(&c.repeat, "repeat", 10, "how often each edit is made")
 	f.StringVar(&c.holdfast, "holdfast", "bin/holdfast", "the binary to measure")
 	f.StringVar(&c.results, "results", "benchmarks/results", "folder for JSON and plots")
 	f.StringVar(&c.profiles, "profiles", "", "folder for CPU and heap profiles of holdfast; they cost it some time")
@@ -99,13 +99,10 @@ func (c *config) run(ctx context.Context) error {
 	if len(run.Rows) > 0 {
 		err = errors.Join(err, run.Table(os.Stdout), run.Ratios(os.Stdout))
 	}
-	if err != nil {
-		return err
-	}
 	if c.check {
-		return c.compare(run)
+		return errors.Join(err, c.compare(run))
 	}
-	return run.SaveAll(c.results)
+	return errors.Join(err, run.SaveAll(c.results))
 }
 
 func (c *config) directSizes() []int {

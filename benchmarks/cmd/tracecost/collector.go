@@ -31,7 +31,7 @@ func startCollector() (*collector, error) {
 
 func (c *collector) stop() {
 	c.server.Stop()
-	<-c.ended
+	_ = <-c.ended // it was stopped
 }
 
 // Export implements the OTLP trace service.
