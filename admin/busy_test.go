@@ -68,26 +68,29 @@ func busyWorld(t *testing.T) *live {
 	return newLive(t, nil)
 }
 
-// answersAtOnce measures up to three times: other tests may have the machine for a
-// while.
+// answersAtOnce measures up to three times. Where even /healthz, which does nothing,
+// is slow, other programs have the machine and nothing can be told.
 func (w *live) answersAtOnce(t *testing.T) {
 	t.Helper()
 	base := w.serve(t)
 	defer w.churn(t)()
-	for last := range 3 {
-		slow := w.measure(t, base)
-		if slow == nil {
+	var slow []string
+	for range 3 {
+		var idle time.Duration
+		if slow, idle = w.measure(t, base); slow == nil {
 			return
 		}
 		t.Logf("too slow: %v", slow)
-		if last == 2 {
-			t.Errorf("p99 is more than %v: %v", bound, slow)
+		if idle > bound/5 {
+			t.Skipf("the machine is busy: the p99 of /healthz is %v", idle)
 		}
 	}
+	t.Errorf("p99 is more than %v: %v", bound, slow)
 }
 
-// measure asks everything again and again, and gives what took too long.
-func (w *live) measure(t *testing.T, base string) (slow []string) {
+// measure asks everything again and again, and gives what took too long, and the p99
+// of /healthz.
+func (w *live) measure(t *testing.T, base string) (slow []string, idle time.Duration) {
 	t.Helper()
 	times := map[string][]time.Duration{}
 	client := &http.Client{Timeout: 10 * time.Second}
@@ -105,11 +108,14 @@ func (w *live) measure(t *testing.T, base string) (slow []string) {
 		slices.Sort(list)
 		p50, p99 := list[len(list)/2], list[len(list)*99/100]
 		t.Logf("%-16s p50 %-12v p99 %-12v most %v", name, p50, p99, list[len(list)-1])
+		if name == "healthz" {
+			idle = p99
+		}
 		if p99 > bound {
 			slow = append(slow, fmt.Sprintf("%s %v", name, p99))
 		}
 	}
-	return slow
+	return slow, idle
 }
 
 func (w *live) questions() map[string]string {

@@ -125,6 +125,7 @@ const (
 	holdsOlder   = "older"     // has another version
 	withheldFrom = "withheld"  // the rule holds it back
 	rejectedBy   = "rejected"  // the Envoy does not take it
+	tooBusy      = "busy"      // its stream had no time to tell
 	notAsked     = "not asked" // it has not asked for it
 )
 

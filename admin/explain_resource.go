@@ -63,6 +63,8 @@ func viewBasis(snap *index.Snapshot, b index.Basis) BasisView {
 // stateOf says in a word what an Envoy has of a resource.
 func (s *Server) stateOf(h *delta.Holding, live bool) string {
 	switch {
+	case h.Busy:
+		return tooBusy
 	case h.Quarantined != nil:
 		return rejectedBy
 	case (h.Sending || h.Removing) && s.now().Sub(h.Sent) >= slowAnswer:

@@ -67,6 +67,8 @@ func lagOf(x *Explanation) []lagging {
 // reasonOf says why an Envoy does not have the current version.
 func reasonOf(h *HolderView) string {
 	switch {
+	case h.Busy:
+		return "Its stream is in the middle of a step; ask again."
 	case h.Quarantined != nil:
 		return "The Envoy says: " + h.Quarantined.Message
 	case h.Withheld != nil:

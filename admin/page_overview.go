@@ -183,11 +183,11 @@ func (s *Server) envoyLine(x *delta.StreamStatus) envoyLine {
 		waits = s.now().Sub(since)
 		l.Unanswered = age(waits)
 	}
-	l.Chip = l.state(waits, len(x.Types))
+	l.Chip = l.state(waits, len(x.Types), x.Busy)
 	return l
 }
 
-func (l *envoyLine) state(waits time.Duration, types int) chip {
+func (l *envoyLine) state(waits time.Duration, types int, busy bool) chip {
 	switch {
 	case waits >= slowAnswer:
 		return chip{Bad, "does not answer"}
@@ -195,6 +195,8 @@ func (l *envoyLine) state(waits time.Duration, types int) chip {
 		return chip{Bad, fmt.Sprintf("rejects %d", l.Rejected)}
 	case l.Withheld > 0:
 		return chip{Warn, "waits"}
+	case busy:
+		return chip{Neutral, "being worked on"}
 	case types == 0:
 		return chip{Neutral, "has asked for nothing yet"}
 	case l.InFlight > 0:

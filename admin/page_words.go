@@ -50,7 +50,7 @@ func resourceChip(r ResourceView) chip {
 }
 
 var holderLevels = map[string]Level{
-	holdsCurrent: Good, holdsNothing: Neutral, notAsked: Neutral, awaitsAnswer: Neutral, awaitsTurn: Neutral,
+	holdsCurrent: Good, holdsNothing: Neutral, notAsked: Neutral, tooBusy: Neutral, awaitsAnswer: Neutral, awaitsTurn: Neutral,
 	silent: Warn, holdsOlder: Warn, withheldFrom: Warn, rejectedBy: Bad,
 }
 

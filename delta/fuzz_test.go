@@ -42,9 +42,9 @@ func FuzzStream(f *testing.F) {
 
 // TestDrills is FuzzStream for many random inputs, in every test run.
 func TestDrills(t *testing.T) {
-	runs := uint64(600)
+	runs := uint64(300)
 	if testing.Short() {
-		runs = 200
+		runs = 100
 	}
 	for seed := range runs {
 		r := rand.New(rand.NewPCG(seed, 2))

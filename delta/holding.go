@@ -19,6 +19,8 @@ type Holding struct {
 	Sending  bool      `json:"sending,omitempty"`
 	Removing bool      `json:"removing,omitempty"`
 	Sent     time.Time `json:"sent,omitzero"`
+	// Busy: the stream had no time to tell; nothing else is set.
+	Busy bool `json:"busy,omitempty"`
 	// Pending: it changed, and is decided when the response in flight is answered.
 	Pending     bool         `json:"pending,omitempty"`
 	Withheld    *Withheld    `json:"withheld,omitempty"`

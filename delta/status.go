@@ -15,7 +15,9 @@ type StreamStatus struct {
 	Peer      string         `json:"peer"` // its address
 	Connected time.Time      `json:"connected"`
 	Revision  index.Revision `json:"revision"` // up to which the index was compared
-	Types     []TypeStatus   `json:"types"`
+	// Busy: the stream had no time to tell; this is what it told before.
+	Busy  bool         `json:"busy,omitempty"`
+	Types []TypeStatus `json:"types"`
 }
 
 // Status gives the machine's part of the stream's status.
@@ -80,8 +82,8 @@ type TypeStatus struct {
 	// WithheldTotal counts what is withheld, of which Withheld may list a part.
 	WithheldTotal int `json:"withheldTotal"`
 	// Groups sum up all that is withheld; see Stream.Summary.
-	Groups []WithheldGroup `json:"groups,omitempty"`
-	Quarantined   []Quarantined `json:"quarantined,omitempty"`
+	Groups      []WithheldGroup `json:"groups,omitempty"`
+	Quarantined []Quarantined   `json:"quarantined,omitempty"`
 }
 
 // WithheldCount gives the number of what is withheld, which Withheld may list in part.

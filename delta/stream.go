@@ -32,7 +32,8 @@ type Stream struct {
 	deadline time.Time // the earliest at which something could change by itself
 	due      time.Time // that of what is being decided
 	guard    guarding
-	settling int // commits since caughtUp last looked
+	settling int  // commits since caughtUp last looked
+	complete bool // every kind was complete, when last looked at
 
 	// For traces; see event.go.
 	events []*Event
@@ -187,13 +188,17 @@ func (s *Stream) compareAll(prev *index.Snapshot) {
 
 // caughtUp turns what the client holds in a version of the same digest, but with
 // a later vector than ours, into the current version once our frontiers have
-// reached that vector. It only saves memory, so a small part of the commits do it.
+// reached that vector. It only saves memory, and the time to look through it, so a
+// small part of the commits do it, and that which completes the last kind: after a
+// start there may be no other for hours.
 func (s *Stream) caughtUp() {
 	ahead := 0
 	for _, t := range s.subs {
 		ahead += len(t.ahead)
 	}
-	if s.settling++; s.settling < ahead/64 {
+	was := s.complete
+	s.complete = complete(s.snap)
+	if s.settling++; s.settling < ahead/64 && (was || !s.complete) {
 		return
 	}
 	s.settling = 0
@@ -202,6 +207,15 @@ func (s *Stream) caughtUp() {
 			t.hold(name, t.others[name], s.snap.Resolve(t.key(name)), s.snap)
 		}
 	}
+}
+
+func complete(snap *index.Snapshot) bool {
+	for _, row := range snap.Kinds() {
+		if !row.Complete() {
+			return false
+		}
+	}
+	return true
 }
 
 // resourced: the source has another id. What the client brought along is read

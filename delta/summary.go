@@ -114,12 +114,15 @@ func (w *Withheld) stem() string {
 	return w.Class()
 }
 
-// keepFirst inserts x into a sorted list that keeps its first few.
+// keepFirst inserts x into a sorted list that keeps its first few, each once.
 func keepFirst[T any](list []T, most int, x T, compare func(a, b T) int) []T {
 	if len(list) == most && compare(list[most-1], x) <= 0 {
 		return list
 	}
-	i, _ := slices.BinarySearchFunc(list, x, compare)
+	i, twice := slices.BinarySearchFunc(list, x, compare)
+	if twice {
+		return list
+	}
 	if len(list) == most {
 		list = list[:most-1]
 	}

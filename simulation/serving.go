@@ -200,6 +200,9 @@ func hostOf(rc *parsedRoutes, host string) *parsedHost {
 
 // answer gives the route that takes a fact's request now, and where it is from.
 func (s *serving) answer(f fact) (rc *held, r *parsedRoute) {
+	if f.path == "" {
+		f.path = "/" // of a handshake
+	}
 	for _, name := range sorted(s.listeners) {
 		chain := choose(s.listeners[name].parsed.(*parsedListener).chains, f.host)
 		if chain == nil || chain.tls != f.tls {

@@ -2,33 +2,75 @@ package ads
 
 import (
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/holdfast-xds/holdfast/delta"
 	"github.com/holdfast-xds/holdfast/index"
 )
 
+// atOnce is how long a person waits for a stream that is in the middle of a step: at
+// tens of thousands of resources a first request takes it half a second.
+const atOnce = 40 * time.Millisecond
+
 // Holders tells of each connected client, in the order of connecting, what it has
 // of each of the resources. Clients that have not asked for a type are left out of
-// its list. Each stream answers between two of its steps, for all resources at once.
+// its list. Each stream answers between two of its steps, for all resources at once;
+// one that does not get to it in time is told of as busy.
 func (s *Server) Holders(keys []index.ResourceKey) map[index.ResourceKey][]delta.Holder {
-	out := make(map[index.ResourceKey][]delta.Holder, len(keys))
-	for _, x := range s.open() {
-		var list []*delta.Holder
-		answered := x.question(func() {
-			list = make([]*delta.Holder, len(keys))
-			for i, k := range keys {
+	open := s.open()
+	answers := make([][]*delta.Holder, len(open))
+	each(open, func(i int, x *session, late <-chan struct{}) {
+		list := make([]*delta.Holder, len(keys))
+		answered := x.question(late, func() {
+			for j, k := range keys {
 				if h, ok := x.machine.Holding(k); ok {
-					list[i] = &delta.Holder{Stream: x.id, Node: x.machine.Node(), Peer: x.peer, Holding: h}
+					list[j] = &delta.Holder{Stream: x.id, Node: x.machine.Node(), Peer: x.peer, Holding: h}
 				}
 			}
 		})
-		for i, h := range list {
-			if answered && h != nil {
-				out[keys[i]] = append(out[keys[i]], *h)
+		if !answered {
+			list = x.busy(len(keys))
+		}
+		answers[i] = list
+	})
+	out := make(map[index.ResourceKey][]delta.Holder, len(keys))
+	for _, list := range answers {
+		for j, h := range list {
+			if h != nil {
+				out[keys[j]] = append(out[keys[j]], *h)
 			}
 		}
 	}
 	return out
+}
+
+// busy is what a stream has of anything, as long as it has no time to tell; nothing
+// when it has ended.
+func (x *session) busy(n int) []*delta.Holder {
+	select {
+	case <-x.done:
+		return nil
+	default:
+	}
+	list := make([]*delta.Holder, n)
+	for i := range list {
+		list[i] = &delta.Holder{Stream: x.id, Node: x.last.Load().Node, Peer: x.peer, Holding: delta.Holding{Busy: true}}
+	}
+	return list
+}
+
+// each calls f for all sessions at the same time, and waits for all; late is closed
+// when it is time to give up.
+func each(open []*session, f func(i int, x *session, late <-chan struct{})) {
+	late := make(chan struct{})
+	timer := time.AfterFunc(atOnce, func() { close(late) })
+	defer timer.Stop()
+	var asking sync.WaitGroup
+	for i, x := range open {
+		asking.Go(func() { f(i, x, late) })
+	}
+	asking.Wait()
 }
 
 // Inventory copies everything that a client holds of the given types, by type URL;
@@ -41,7 +83,7 @@ func (s *Server) Inventory(stream uint64, types []string) map[string]*delta.Inve
 		return nil
 	}
 	var out map[string]*delta.Inventory
-	x.question(func() {
+	x.question(nil, func() {
 		out = map[string]*delta.Inventory{}
 		for _, url := range types {
 			if v := x.machine.Inventory(url); v != nil {
@@ -52,14 +94,28 @@ func (s *Server) Inventory(stream uint64, types []string) map[string]*delta.Inve
 	return out
 }
 
-// Status tells of every connected client, in the order of connecting.
+// Status tells of every connected client, in the order of connecting. What a stream
+// is too busy to tell is as it last told.
 func (s *Server) Status() []delta.StreamStatus {
 	open := s.open()
+	answers := make([]*delta.StreamStatus, len(open))
+	each(open, func(i int, x *session, late <-chan struct{}) {
+		if x.question(late, func() { st := x.describe(); x.last.Store(&st) }) {
+			answers[i] = x.last.Load()
+			return
+		}
+		select {
+		case <-x.done:
+		default:
+			st := *x.last.Load()
+			st.Busy = true
+			answers[i] = &st
+		}
+	})
 	out := make([]delta.StreamStatus, 0, len(open))
-	for _, x := range open {
-		var st delta.StreamStatus
-		if x.question(func() { st = x.describe() }) {
-			out = append(out, st)
+	for _, st := range answers {
+		if st != nil {
+			out = append(out, *st)
 		}
 	}
 	return out
@@ -78,14 +134,17 @@ func (s *Server) open() []*session {
 }
 
 // question runs f on the loop, between two steps of the machine, and waits for its
-// end; false when the stream has ended.
-func (x *session) question(f func()) bool {
+// end; false when the stream has ended, or when it is late before f has begun. A nil
+// late waits for as long as it takes.
+func (x *session) question(late <-chan struct{}, f func()) bool {
 	answered := make(chan struct{})
 	select {
 	case x.ask <- func() { f(); close(answered) }:
 		<-answered
 		return true
 	case <-x.done:
+		return false
+	case <-late:
 		return false
 	}
 }

@@ -15,7 +15,7 @@ const keptDeparted = 64
 func (s *Server) Departed() []delta.Departed {
 	back := map[string]bool{}
 	for _, x := range s.open() {
-		x.question(func() { back[x.machine.Node()] = true })
+		back[x.last.Load().Node] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

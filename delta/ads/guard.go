@@ -12,7 +12,7 @@ func (s *Server) Release(node string) int {
 	total := 0
 	for _, x := range s.open() {
 		n := 0
-		if x.question(func() { n = x.release(node) }) {
+		if x.question(nil, func() { n = x.release(node) }) {
 			total += n
 		}
 	}

@@ -109,6 +109,7 @@ func (s *Server) connect(stream discoveryv3.AggregatedDiscoveryService_DeltaAggr
 		bytes: map[string]uint64{}, flights: map[string]*flight{}, withholds: map[trace.SpanID]trace.SpanContext{},
 		ask: make(chan func()), done: make(chan struct{}),
 	}
+	x.last.Store(&delta.StreamStatus{ID: x.id, Peer: x.peer, Connected: time.Now()})
 	s.streams[x.id] = x
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -33,6 +34,7 @@ type session struct {
 	peer   string
 	ask    chan func() // questions for the loop
 	done   chan struct{}
+	last   atomic.Pointer[delta.StreamStatus] // as last told; never nil
 
 	// Owned by the loop.
 	machine *delta.Stream
@@ -177,6 +179,7 @@ func (x *session) admit(req *discoveryv3.DeltaDiscoveryRequest) error {
 	}
 	if !x.named {
 		x.named = true
+		x.last.Store(&delta.StreamStatus{ID: x.id, Peer: x.peer, Node: req.GetNode().GetId(), Connected: time.Now()})
 		x.connected(req)
 	}
 	return nil

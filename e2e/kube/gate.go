@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -14,7 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-xds/holdfast/e2e/fixture"
 )
@@ -32,11 +36,17 @@ type Gate struct {
 	mu     sync.Mutex
 	faults map[string]*fault // by resource, plural
 	reads  map[string]int
+	// expired counts the answers that say 410.
+	expired int
 	// running requests' ends, by resource.
 	running map[string]map[*call]context.CancelFunc
 }
 
-type call struct{ watch bool }
+type call struct {
+	watch bool
+	// orderly: its answer ends as if the API server had ended it, not broken.
+	orderly atomic.Bool
+}
 
 // fault is what a resource suffers. Immutable but for the closing of release.
 type fault struct {
@@ -138,11 +148,31 @@ func (g *Gate) DropWatches(resource string) {
 	}
 }
 
+// EndWatches ends the watches of a resource that run now in order, as an API
+// server does from time to time: the client asks again from where it was.
+func (g *Gate) EndWatches(resource string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c, cancel := range g.running[resource] {
+		if c.watch {
+			c.orderly.Store(true)
+			cancel()
+		}
+	}
+}
+
 // Reads counts the reads of a resource that were asked for.
 func (g *Gate) Reads(resource string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.reads[resource]
+}
+
+// Expired counts the watches that were told that their revision is gone (410).
+func (g *Gate) Expired() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.expired
 }
 
 // ServeHTTP passes a request on, or does what its resource suffers.
@@ -151,8 +181,13 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	watch := query.Get("watch") == "true" || query.Get("watch") == "1"
 	read := !watch || query.Get("sendInitialEvents") == "true"
-	f, ctx, done := g.begin(r.Context(), resource, watch, read)
+	c, f, ctx, done := g.begin(r.Context(), resource, watch, read)
 	defer done()
+	defer func() {
+		if p := recover(); p != nil && !c.orderly.Load() {
+			panic(p)
+		}
+	}()
 	switch {
 	case f == nil:
 	case f.status != 0:
@@ -169,11 +204,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.delay > 0:
 		f.wait(ctx)
 	}
-	w = &valve{ResponseWriter: w, ctx: ctx, fault: func() *fault { return g.faultOf(resource) }}
+	w = &valve{ResponseWriter: w, ctx: ctx, watch: watch, gate: g, resource: resource}
 	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-func (g *Gate) begin(ctx context.Context, resource string, watch, read bool) (*fault, context.Context, func()) {
+func (g *Gate) begin(ctx context.Context, resource string, watch, read bool) (*call, *fault, context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &call{watch: watch}
 	g.mu.Lock()
@@ -185,7 +220,7 @@ func (g *Gate) begin(ctx context.Context, resource string, watch, read bool) (*f
 		g.running[resource] = map[*call]context.CancelFunc{}
 	}
 	g.running[resource][c] = cancel
-	return g.faults[resource], ctx, func() {
+	return c, g.faults[resource], ctx, func() {
 		cancel()
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -218,19 +253,29 @@ func (f *fault) wait(ctx context.Context) {
 	}
 }
 
+// gone is the reason in an ERROR event with code 410, in JSON and in protobuf alike.
+var gone = []byte(metav1.StatusReasonExpired)
+
 // valve lets each piece of an answer through when the resource's fault, as it is
 // at that moment, allows it.
 type valve struct {
 	http.ResponseWriter
-	ctx   context.Context
-	fault func() *fault
+	ctx      context.Context
+	watch    bool
+	gate     *Gate
+	resource string
 }
 
 // Unwrap lets the proxy flush through.
 func (v *valve) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
 func (v *valve) Write(p []byte) (int, error) {
-	v.fault().wait(v.ctx)
+	if v.watch && bytes.Contains(p, gone) {
+		v.gate.mu.Lock()
+		v.gate.expired++
+		v.gate.mu.Unlock()
+	}
+	v.gate.faultOf(v.resource).wait(v.ctx)
 	return v.ResponseWriter.Write(p)
 }
 
