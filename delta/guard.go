@@ -12,7 +12,8 @@ import (
 // go: a CRD deleted by accident takes every HTTPProxy with it, and each removal is
 // proven. When a client would lose more than a share of what it holds of a type
 // within a minute, that is withheld, loudly, until the objects come back, a person
-// releases it, or the hold has passed.
+// releases it, or the hold has passed. As long as it withholds anything it withholds
+// every loss, of any type: what goes by ones and twos belongs to the same mistake.
 //
 // What counts as a loss: a removed cluster or scope; a RouteConfiguration that is
 // left without any cluster; the filter chains of a listener, each with what it
@@ -90,7 +91,8 @@ func (s *Stream) guardLosses(t *subscription, d *decided) {
 		}
 	}
 	total += recent
-	if total < guardFrom || float64(n) <= s.opts.Guard.Share*float64(total) || s.guardOpen() {
+	few := total < guardFrom || float64(n) <= s.opts.Guard.Share*float64(total)
+	if few && s.Guarded() == 0 || s.guardOpen() {
 		t.lost = append(t.lost, loss{s.now, sum(losses)})
 		return
 	}

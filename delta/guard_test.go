@@ -219,3 +219,20 @@ func TestGuardOff(t *testing.T) {
 		t.Errorf("%d scopes", scopes(p))
 	}
 }
+
+// While something is withheld, what few there are of another type stay as well.
+func TestGuardHoldsSmallTypesToo(t *testing.T) {
+	p := guarded(t, 120, false)
+	change(p, "host t0 svc=s0 cert=c0 @50")
+	https := p.holds[delta.Listener]["https"].body
+	if https == "" {
+		t.Fatal("no https listener")
+	}
+	p.tick(2 * time.Minute)
+	p.settle(nil)
+	change(p, lose(0, 119, 100))
+	change(p, "delete host t0 @300")
+	if got := p.holds[delta.Listener]["https"].body; got != https {
+		t.Errorf("the listener became %q", got)
+	}
+}

@@ -151,6 +151,10 @@ func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 		return
 	}
 	v := Decide(s.snap, t.key(name), held, s.excused)
+	if older := t.owedOlder(name, urge); older != nil && (v.Action == Withhold || v.Action == Remove) {
+		d.resend(older)
+		return
+	}
 	switch v.Action {
 	case Nothing:
 		if urge == always || t.doubtful[name] != nil {
@@ -165,6 +169,16 @@ func (s *Stream) decideOne(t *subscription, name string, d *decided) {
 	case Withhold:
 		s.withhold(t, name, action(v.Resource), delay{why: "not proven", missing: v.Missing}, urge)
 	}
+}
+
+// owedOlder: endpoints are owed behind a cluster that was sent, and until they come
+// Envoy acknowledges no cluster (15 s). Where the newest can't leave yet, or are gone,
+// those that the client holds will do.
+func (t *subscription) owedOlder(name string, urge urgency) *index.Resource {
+	if t.typeURL != Endpoints || urge != always {
+		return nil
+	}
+	return t.others[name].row
 }
 
 // owes: a client that holds nothing of the name is owed an answer. A wildcard asks
@@ -285,7 +299,6 @@ func (s *Stream) emit(t *subscription, d *decided) *Response {
 		s.tellReleased(t, res.Name, r.Nonce)
 		s.settle(t, res.Name)
 	}
-	t.forgetLarge(len(d.send) + len(d.remove))
 	t.inFlight, t.answered, t.lastSent = f, true, s.now
 	if t.last = nil; f.why != nil {
 		t.last = f

@@ -118,18 +118,6 @@ func (s *Stream) carry(t *subscription, r *Response, f *flight) {
 	r.Causes = causesOf(traced)
 }
 
-// forgetLarge makes the map anew after a large response: a map that was large stays so.
-func (t *subscription) forgetLarge(sent int) {
-	if sent <= maxCarried {
-		return
-	}
-	left := make(map[string]why, len(t.why))
-	for name, w := range t.why {
-		left[name] = w
-	}
-	t.why = left
-}
-
 // appendNewest leaves out what was appended last: names that change together come
 // together.
 func appendNewest(traced, more []origin) []origin {

@@ -147,15 +147,21 @@ func (r *replica) apart(s *index.Snapshot) bool {
 	return referring > referred
 }
 
-// held is a resource as it leaves for an Envoy.
-func (r *replica) held(s *index.Snapshot, row *index.Resource) *held {
+// held is a resource as it leaves for the Envoy. One that the Envoy has is of the
+// view that it was of before.
+func (c *conn) held(s *index.Snapshot, row *index.Resource) *held {
+	r := c.replica
 	view, newest := r.view(s, row)
-	return &held{
+	x := &held{
 		key: row.ResourceKey, token: s.Token(row), digest: row.Digest, parsed: r.world.parser.parse(row),
 		view: view, newest: newest,
 		excused: len(s.Incomplete(row.Needs(index.NeedMissing))) > 0,
 		partial: partial(s, row),
 	}
+	if old := c.envoy.endpoints[row.Name]; old != nil && row.Type == delta.Endpoints && old.digest == x.digest {
+		x.view, x.newest = old.view, old.newest
+	}
+	return x
 }
 
 // partial: it could be more if all kinds were complete. Clusters and endpoints may
@@ -242,7 +248,7 @@ func (c *conn) emit(out []*delta.Response) {
 	for _, x := range out {
 		m := &response{url: x.Type, nonce: x.Nonce, apart: r.apart(x.Source)}
 		for _, row := range x.Send {
-			m.resources = append(m.resources, r.held(x.Source, row))
+			m.resources = append(m.resources, c.held(x.Source, row))
 			c.sentAgain(row)
 		}
 		for _, p := range x.Remove {

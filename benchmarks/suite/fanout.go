@@ -108,6 +108,7 @@ func (r *rig) spread(ctx context.Context, clients []*client.Client, e workload.E
 	if err != nil {
 		return err
 	}
+	defer r.profile(ctx, fmt.Sprintf("spread-%s-%d", e, len(clients)), 5*time.Second)()
 	var acked, slowest []time.Duration
 	for range r.Repeat {
 		for _, c := range clients {

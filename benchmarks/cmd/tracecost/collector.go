@@ -29,9 +29,9 @@ func startCollector() (*collector, error) {
 	return c, nil
 }
 
-func (c *collector) stop() {
+func (c *collector) stop() error {
 	c.server.Stop()
-	_ = <-c.ended // it was stopped
+	return <-c.ended // nil after a stop
 }
 
 // Export implements the OTLP trace service.

@@ -87,7 +87,7 @@ func run(ctx context.Context, c config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer collector.stop()
+	defer func() { err = errors.Join(err, collector.stop()) }()
 	subjects := []*subject{
 		{name: "disabled", env: map[string]string{"OTEL_SDK_DISABLED": "true"}},
 		{name: "off", env: map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}},
