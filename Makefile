@@ -66,6 +66,10 @@ test: $(ENVOY) $(KUBE) $(OTLP) ## Vet, then run all tests, with a real Envoy and
 e2e: $(ENVOY) $(KUBE) $(OTLP) ## Run only the tests with real parts
 	$(GO_TEST) $(TESTFLAGS) ./e2e/...
 
+.PHONY: busy
+busy: ## Measure how fast the admin listener answers at 30,000 hosts (needs a quiet machine)
+	HOLDFAST_TEST_BUSY=1 go test -count=1 -v -timeout 20m -run '^TestAnswersAtOnce' ./admin
+
 .PHONY: jaeger-test
 jaeger-test: $(ENVOY) $(OTLP) $(JAEGER) ## Run the tests of traces, with a real Jaeger as well
 	$(GO_TEST) -v $(TESTFLAGS) ./e2e/traced

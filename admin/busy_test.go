@@ -2,12 +2,15 @@ package admin_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -34,6 +37,7 @@ const (
 // listener answers at once: p99 under 100 ms for everything that a person or a probe
 // asks for again and again.
 func TestAnswersAtOnceWhenBusy(t *testing.T) {
+	onlyWhenAsked(t)
 	w := busyWorld(t)
 	w.load(busyHosts)
 	w.connect(t, "edge-1", "edge-2", "edge-3")
@@ -43,6 +47,7 @@ func TestAnswersAtOnceWhenBusy(t *testing.T) {
 // The same while almost everything is withheld from Envoys that have nothing yet: no
 // EndpointSlice may be read, so no cluster can go.
 func TestAnswersAtOnceWhenAllIsWithheld(t *testing.T) {
+	onlyWhenAsked(t)
 	w := busyWorld(t)
 	w.load(busyHosts, kinds.EndpointSlice)
 	w.index.Apply(index.Cause{}, index.KindStatus{Kind: kinds.EndpointSlice, State: index.Forbidden, Error: "endpointslices is forbidden", At: time.Now()})
@@ -68,34 +73,45 @@ func busyWorld(t *testing.T) *live {
 	return newLive(t, nil)
 }
 
-// answersAtOnce measures up to three times. Where even /healthz, which does nothing,
-// is slow, other programs have the machine and nothing can be told.
+// answersAtOnce measures up to three times. Where a computation that nobody waits
+// for takes many times as long as it can, other programs have the machine, and
+// nothing can be told.
 func (w *live) answersAtOnce(t *testing.T) {
 	t.Helper()
 	base := w.serve(t)
 	defer w.churn(t)()
 	var slow []string
 	for range 3 {
-		var idle time.Duration
-		if slow, idle = w.measure(t, base); slow == nil {
+		var stretched float64
+		if slow, stretched = w.measure(t, base); slow == nil {
 			return
 		}
 		t.Logf("too slow: %v", slow)
-		if idle > bound/5 {
-			t.Skipf("the machine is busy: the p99 of /healthz is %v", idle)
+		if stretched > 4 {
+			t.Skipf("the machine is busy: a computation of our own took up to %.0f times as long as it can", stretched)
 		}
 	}
 	t.Errorf("p99 is more than %v: %v", bound, slow)
 }
 
-// measure asks everything again and again, and gives what took too long, and the p99
-// of /healthz.
-func (w *live) measure(t *testing.T, base string) (slow []string, idle time.Duration) {
+// yardstick takes a few milliseconds of one processor.
+func yardstick() time.Duration {
+	began := time.Now()
+	sum := sha256.Sum256(make([]byte, 2<<20))
+	runtime.KeepAlive(sum)
+	return time.Since(began)
+}
+
+// measure asks everything again and again, and gives what took too long, and by
+// how much a computation was stretched.
+func (w *live) measure(t *testing.T, base string) (slow []string, stretched float64) {
 	t.Helper()
 	times := map[string][]time.Duration{}
 	client := &http.Client{Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
+	var own []time.Duration
 	for range asked {
+		own = append(own, yardstick())
 		for name, path := range w.questions() {
 			took, err := timed(client, base+path)
 			if err != nil {
@@ -108,14 +124,12 @@ func (w *live) measure(t *testing.T, base string) (slow []string, idle time.Dura
 		slices.Sort(list)
 		p50, p99 := list[len(list)/2], list[len(list)*99/100]
 		t.Logf("%-16s p50 %-12v p99 %-12v most %v", name, p50, p99, list[len(list)-1])
-		if name == "healthz" {
-			idle = p99
-		}
 		if p99 > bound {
 			slow = append(slow, fmt.Sprintf("%s %v", name, p99))
 		}
 	}
-	return slow, idle
+	slices.Sort(own)
+	return slow, float64(own[len(own)*99/100]) / float64(own[0])
 }
 
 func (w *live) questions() map[string]string {
@@ -190,5 +204,14 @@ func (w *live) churn(t *testing.T) (stop func()) {
 		cancel()
 		running.Wait()
 		t.Logf("%d objects changed meanwhile", changes)
+	}
+}
+
+// onlyWhenAsked: times in milliseconds mean something on a machine that does nothing
+// else; make busy runs these tests.
+func onlyWhenAsked(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_TEST_BUSY") == "" {
+		t.Skip("measures times at 30,000 hosts: run make busy on a machine that is quiet")
 	}
 }

@@ -110,12 +110,21 @@ func (c *changeLog) of(keys map[index.ResourceKey]bool, most int) []Change {
 	return out
 }
 
-// last gives the newest changes.
-func (c *changeLog) last(most int) []Change {
+// joined gives the newest changes. Those that follow each other in the same trace are
+// one: a list comes in many parts.
+func (c *changeLog) joined(most int) []Change {
 	var out []Change
 	c.each(func(x *Change) bool {
+		if n := len(out); n > 0 && x.Trace != "" && out[n-1].Trace == x.Trace {
+			out[n-1].Count += x.Count
+			out[n-1].Resources = x.Resources
+			return true
+		}
+		if len(out) == most {
+			return false
+		}
 		out = append(out, *x)
-		return len(out) < most
+		return true
 	})
 	return out
 }

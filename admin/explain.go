@@ -82,8 +82,10 @@ type ResourceView struct {
 	Maker    index.DerivationID `json:"maker,omitempty"`
 	Sources  []index.ObjectKey  `json:"sources,omitempty"`
 	// Basis says what it owes to each kind.
-	Basis       []BasisView         `json:"basis,omitempty"`
+	Basis []BasisView `json:"basis,omitempty"`
+	// Refs are the first of those that it refers to; a listener may refer to thousands.
 	Refs        []index.ResourceKey `json:"refs,omitempty"`
+	OmittedRefs int                 `json:"omittedRefs,omitempty"`
 	ClosedWorld bool                `json:"closedWorld,omitempty"`
 	Envoys      []HolderView        `json:"envoys"`
 }

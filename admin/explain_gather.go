@@ -15,6 +15,7 @@ const (
 	maxDerivations = 40
 	maxResources   = 60
 	maxExplained   = 20 // changes
+	maxRefs        = 50 // of one resource
 )
 
 // gathering is an explanation in the making.
@@ -27,6 +28,9 @@ type gathering struct {
 	objects map[index.ObjectKey]bool
 	made    map[index.ResourceKey]bool
 	keys    []index.ResourceKey
+	// others says of which forms of derivations the other things that they read are
+	// left out: a Service is read by hosts that have Services beside it.
+	others func(form string) bool
 	// follow says from which forms of derivations to go on to what they demand.
 	follow func(form string) bool
 }
@@ -36,7 +40,7 @@ func (s *Server) gather(subject string) *gathering {
 	return &gathering{
 		s: s, snap: snap, out: Explanation{Subject: subject, Revision: snap.Revision()},
 		derived: map[index.DerivationID]bool{}, objects: map[index.ObjectKey]bool{}, made: map[index.ResourceKey]bool{},
-		follow: func(string) bool { return true },
+		follow: func(string) bool { return true }, others: func(string) bool { return false },
 	}
 }
 
@@ -57,7 +61,10 @@ func (g *gathering) derivations(ids ...index.DerivationID) {
 			continue
 		}
 		g.out.Derivations = append(g.out.Derivations, d)
-		g.reads(d.Reads)
+		form, _ := translate.Subject(id)
+		if !g.others(form) {
+			g.reads(d.Reads)
+		}
 		for _, k := range d.Makes {
 			g.resource(k)
 		}
@@ -66,7 +73,7 @@ func (g *gathering) derivations(ids ...index.DerivationID) {
 				g.out.Problems = append(g.out.Problems, p)
 			}
 		}
-		if form, _ := translate.Subject(id); g.follow(form) {
+		if g.follow(form) {
 			g.derivations(d.Demands...)
 		}
 	}

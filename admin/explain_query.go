@@ -204,6 +204,7 @@ func (s *Server) explainObject(query string, k index.ObjectKey) (*Explanation, e
 	g.object(k)
 	owns := k.Kind == kinds.HTTPProxy || k.Kind == kinds.Ingress
 	g.follow = func(form string) bool { return owns || form == "cluster" }
+	g.others = func(form string) bool { return !owns && (form == "host" || form == "tls") }
 	g.derivations(readers...)
 	return g.finish(), nil
 }

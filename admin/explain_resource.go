@@ -29,7 +29,9 @@ func (s *Server) viewResource(snap *index.Snapshot, k index.ResourceKey, holders
 }
 
 func (v *ResourceView) describe(snap *index.Snapshot, r *index.Resource, p index.Provenance) {
-	v.Maker, v.Sources, v.Refs, v.ClosedWorld = r.Maker, r.Sources, r.Refs, r.ClosedWorld
+	v.Maker, v.ClosedWorld = r.Maker, r.ClosedWorld
+	v.Sources, _ = first(r.Sources, maxRefs)
+	v.Refs, v.OmittedRefs = first(r.Refs, maxRefs)
 	for _, b := range p {
 		v.Basis = append(v.Basis, viewBasis(snap, b))
 	}

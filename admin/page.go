@@ -110,6 +110,9 @@ func (s *Server) problemPage(w http.ResponseWriter, r *http.Request, err error) 
 			view.Text += " (" + unknown.Doubt + ")"
 		}
 		view.Text += "."
+		if len(unknown.Near) == 0 {
+			view.Text += " Ask for a host (vhost/shop.example), a resource (cluster/shop/cart/80) or an object (HTTPProxy/shop/cart)."
+		}
 	}
 	s.render(w, http.StatusNotFound, "problem", view)
 }

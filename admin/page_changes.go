@@ -29,26 +29,11 @@ const (
 
 // recent gives the last changes, newest first.
 func (s *Server) recent(most int) []recentChange {
-	list, _ := first(joined(s.changes.last(maxKept)), most)
+	list := s.changes.joined(most)
 	for i := range list {
 		list[i].Kept = s.traceKept(list[i].Trace)
 	}
 	return s.withTraces(list)
-}
-
-// joined makes one of changes that follow each other in the same trace: a list comes
-// in many parts.
-func joined(list []Change) []Change {
-	var out []Change
-	for _, c := range list {
-		if n := len(out); n > 0 && c.Trace != "" && out[n-1].Trace == c.Trace {
-			out[n-1].Count += c.Count
-			out[n-1].Resources = c.Resources
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 func (s *Server) withTraces(list []Change) []recentChange {

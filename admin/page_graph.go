@@ -26,12 +26,11 @@ type graph struct {
 }
 
 type graphColumn struct {
-	Name     string
-	X        int
-	More     int // nodes that have no place
-	MoreY    int
-	nodes    []*graphNode
-	maxShown int
+	Name  string
+	X     int
+	More  int // nodes that have no place
+	MoreY int
+	nodes []*graphNode
 }
 
 type graphNode struct {

@@ -119,8 +119,7 @@ func (s *Stream) endpointsAbsent(cluster *index.Resource, t *subscription) delay
 			return s.orphan(Endpoints, t.lastSent)
 		}
 		if !e.inService(ref.Name, s.snap.Resource(ref)) {
-			_, stopped := e.withheld[ref.Name]
-			return delay{why: "waits for " + ref.String(), on: []index.ResourceKey{ref, cluster.ResourceKey}, coming: !stopped}
+			return delay{why: "waits for " + ref.String(), on: []index.ResourceKey{ref, cluster.ResourceKey}, coming: !e.stopped(ref.Name)}
 		}
 	}
 	return delay{}

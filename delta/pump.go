@@ -299,6 +299,9 @@ func (s *Stream) emit(t *subscription, d *decided) *Response {
 		s.tellReleased(t, res.Name, r.Nonce)
 		s.settle(t, res.Name)
 	}
+	if !t.answered {
+		t.firstSent = s.now
+	}
 	t.inFlight, t.answered, t.lastSent = f, true, s.now
 	if t.last = nil; f.why != nil {
 		t.last = f
@@ -319,7 +322,7 @@ func (s *Stream) emit(t *subscription, d *decided) *Response {
 // failing. As long as no kind at all was observed it waits: then nothing is known.
 func (s *Stream) excused(k index.Kind) bool {
 	row := s.snap.Kind(k)
-	if row == nil || s.opts.FreshEnvoyWait == 0 || (row.State != index.Failing && row.State != index.Forbidden) {
+	if row == nil || !s.starting() || s.opts.FreshEnvoyWait == 0 || (row.State != index.Failing && row.State != index.Forbidden) {
 		return false
 	}
 	due := row.Since.Add(s.opts.FreshEnvoyWait)
@@ -327,5 +330,22 @@ func (s *Stream) excused(k index.Kind) bool {
 		s.wakeAt(due)
 		return false
 	}
-	return slices.ContainsFunc(s.snap.Kinds(), func(r *index.KindRow) bool { return r.Frontier.Observed })
+	if !anyObserved(s.snap) {
+		return false
+	}
+	if !slices.Contains(s.without, k) {
+		s.without = append(s.without, k)
+	}
+	return true
+}
+
+// starting: the client came with nothing and is not yet, or only just, in service. It
+// alone is excused from waiting: who serves already keeps serving what it has, also
+// where something new is asked for that can't be decided.
+func (s *Stream) starting() bool {
+	c, l := s.subs[Cluster], s.subs[Listener]
+	if c == nil || !c.fresh {
+		return false
+	}
+	return l == nil || l.fresh && (!l.answered || s.now.Before(l.firstSent.Add(orphanWait)))
 }

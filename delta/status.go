@@ -18,13 +18,28 @@ type StreamStatus struct {
 	// Busy: the stream had no time to tell; this is what it told before.
 	Busy  bool         `json:"busy,omitempty"`
 	Types []TypeStatus `json:"types"`
+	// StartedWithout are the kinds that kept failing when this client, which held
+	// nothing, was given what was known: it lacks what rests on them.
+	StartedWithout []index.Kind `json:"startedWithout,omitempty"`
 }
 
 // Status gives the machine's part of the stream's status.
 func (s *Stream) Status() StreamStatus {
-	out := StreamStatus{Node: s.node, Connected: s.started, Revision: s.snap.Revision()}
+	out := StreamStatus{Node: s.node, Connected: s.started, Revision: s.snap.Revision(), StartedWithout: s.StartedWithout()}
 	for _, url := range s.urls() {
 		out.Types = append(out.Types, s.subs[url].snapshotStatus())
+	}
+	return out
+}
+
+// StartedWithout gives the kinds for which the client, which held nothing, waits no
+// longer, as far as they are not complete by now.
+func (s *Stream) StartedWithout() []index.Kind {
+	var out []index.Kind
+	for _, k := range s.without {
+		if row := s.snap.Kind(k); row == nil || !row.Complete() {
+			out = append(out, k)
+		}
 	}
 	return out
 }

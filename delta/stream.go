@@ -32,8 +32,9 @@ type Stream struct {
 	deadline time.Time // the earliest at which something could change by itself
 	due      time.Time // that of what is being decided
 	guard    guarding
-	settling int  // commits since caughtUp last looked
-	complete bool // every kind was complete, when last looked at
+	without  []index.Kind // that it was started without: they kept failing
+	settling int          // commits since caughtUp last looked
+	complete bool         // every kind was complete, when last looked at
 
 	// For traces; see event.go.
 	events []*Event

@@ -48,11 +48,12 @@ type subscription struct {
 	// batches of names that are sent separately, to find what the client rejects.
 	batches [][]string
 
-	inFlight *flight
-	wholeBy  time.Time // until when a first response waits to be whole; set once it could be sent in part
-	lastSent time.Time
-	answered bool // a response was sent on this stream
-	fresh    bool // the client held nothing of this type when it subscribed
+	inFlight  *flight
+	wholeBy   time.Time // until when a first response waits to be whole; set once it could be sent in part
+	lastSent  time.Time
+	firstSent time.Time
+	answered  bool // a response was sent on this stream
+	fresh     bool // the client held nothing of this type when it subscribed
 	// The first response waits for what is under way: that many of the withheld.
 	coming int
 	gated  bool
@@ -219,8 +220,15 @@ func (t *subscription) inService(name string, row *index.Resource) bool {
 
 // underway: the client will get the resource without anything else having to move.
 func (t *subscription) underway(name string, row *index.Resource) bool {
-	_, stopped := t.withheld[name]
-	return !stopped && t.asked(name, row)
+	return !t.stopped(name) && t.asked(name, row)
+}
+
+// stopped: the name is withheld. One that is to be looked at again, once the response
+// in flight is answered, may be free by now.
+func (t *subscription) stopped(name string) bool {
+	_, withheld := t.withheld[name]
+	_, again := t.pending[name]
+	return withheld && !again
 }
 
 // beingRemoved reports whether the response in flight takes the name away: what

@@ -107,7 +107,7 @@ func (t *readTable) delete(gone *read) {
 
 // settleReads replaces what the derivation reads. run marks what the present run
 // has read.
-func (t *tx) settleReads(id DerivationID, old []*read, now []*read, run uint64) {
+func (t *tx) settleReads(id DerivationID, old, now []*read, run uint64) {
 	for _, x := range now {
 		x.readers.add(id)
 	}

@@ -147,4 +147,14 @@ var mutants = []mutant{
 		old: "	case Bookmark:\n		t.advance(c.Kind, c.Version, false)\n",
 		new: "	case Bookmark:\n",
 	},
+	{
+		name: "endpoints that can't leave are not made up for", file: "delta/pump.go",
+		old: "	return t.others[name].row\n",
+		new: "	return nil\n",
+	},
+	{
+		name: "what is to be looked at again counts as stopped", file: "delta/subscription.go",
+		old: "	return withheld && !again\n",
+		new: "	_ = again\n	return withheld\n",
+	},
 }

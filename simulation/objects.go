@@ -37,7 +37,7 @@ const (
 	rejectedHeader      = "reject-me"
 )
 
-func newService(ns, name string, portName string, annotations map[string]string) *corev1.Service {
+func newService(ns, name, portName string, annotations map[string]string) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: meta(ns, name)}
 	s.Annotations = annotations
 	s.Spec.Ports = []corev1.ServicePort{{Name: portName, Port: servicePort, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}}
@@ -119,4 +119,4 @@ func route(prefix string, services ...string) contourv1.Route {
 func address(service, n int) string { return fmt.Sprintf("10.0.%d.%d", service, n+1) }
 
 // typed gives an object's body, copied so that it may be changed and put back.
-func typed[T interface{ DeepCopy() T }](o *index.Object) T { return any(o.Body).(T).DeepCopy() }
+func typed[T interface{ DeepCopy() T }](o *index.Object) T { return o.Body.(T).DeepCopy() }

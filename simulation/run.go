@@ -9,7 +9,8 @@ import (
 
 // Runner runs worlds one after the other; it is not safe for concurrent use.
 type Runner struct {
-	Rules index.Rules
+	// Rules are those of a seed's world.
+	Rules func(seed uint64) index.Rules
 	// Log is told all that happens; nil for nothing.
 	Log    func(string)
 	parser *parser
@@ -30,7 +31,7 @@ func (x *Runner) Run(seed uint64, steps []Step) (v *Violation) {
 			v.Step = at
 		}
 	}()
-	w := newWorld(seed, x.Rules, x.parser, x.Log)
+	w := newWorld(seed, x.Rules(seed), x.parser, x.Log)
 	for i, s := range steps {
 		if w.violation != nil {
 			return w.violation

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-xds/holdfast/index"
 	"github.com/holdfast-xds/holdfast/simulation"
 	"github.com/holdfast-xds/holdfast/translate"
 )
@@ -52,8 +53,17 @@ func TestMain(m *testing.M) {
 // stepsPerSeed of a run.
 const stepsPerSeed = 100
 
+// newRunner makes worlds of which every fourth settles conflicts about a host in
+// the other way.
 func newRunner() *simulation.Runner {
-	return &simulation.Runner{Rules: translate.New(translate.Options{})}
+	oldest := translate.New(translate.Options{FQDNConflict: translate.KeepOldest})
+	none := translate.New(translate.Options{FQDNConflict: translate.RejectAll})
+	return &simulation.Runner{Rules: func(seed uint64) index.Rules {
+		if seed%4 == 0 {
+			return none
+		}
+		return oldest
+	}}
 }
 
 // TestSimulation runs the seeds, one after the other.

@@ -111,17 +111,17 @@ func (w *world) actions(out []action) []action {
 	return out
 }
 
-func (x *replica) actions(out []action) []action {
-	w := x.world
-	if !x.identified {
-		return append(out, action{"identify", func(*random) { x.identify() }})
+func (r *replica) actions(out []action) []action {
+	w := r.world
+	if !r.identified {
+		return append(out, action{"identify", func(*random) { r.identify() }})
 	}
-	for _, wa := range x.watches {
+	for _, wa := range r.watches {
 		if wa.busy() && w.api.health[wa.kind] == served {
-			out = append(out, action{"watch", func(r *random) { x.apply(wa.step(r, w.now)) }})
+			out = append(out, action{"watch", func(pick *random) { r.apply(wa.step(pick, w.now)) }})
 		}
 	}
-	for _, c := range x.conns {
+	for _, c := range r.conns {
 		out = c.messages(out)
 		if c.behind() {
 			out = append(out, action{"advance", func(*random) { c.advance() }})

@@ -73,7 +73,7 @@ func (r *Ring) admit(id trace.TraceID) *kept {
 		r.order[r.next] = id
 		r.next = (r.next + 1) % r.size
 	}
-	t := &kept{}
+	t := &kept{spans: make([]sdktrace.ReadOnlySpan, 0, 6)} // those of a small change
 	r.traces[id] = t
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	matcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	selectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_selectors/on_demand_secret/v3"
@@ -176,46 +177,76 @@ func TestOnDemandOwnChains(t *testing.T) {
 
 // A host's group does not change when others come and go, and no group is too large.
 func TestPrefetchGroups(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: makes thousands of hosts")
-	}
 	w := observed(t, onDemand)
 	w.apply(service("a", "port: 80") + "\n---\n" + tlsSecret(t, "ns", "cert", "*.example"))
-	add := func(from, to int) {
-		var b strings.Builder
-		for i := from; i < to; i++ {
-			b.WriteString(tlsRoot(fmt.Sprintf("p%d", i), fmt.Sprintf("h%d.example", i), "cert"))
+	w.addHosts(spread(300))
+	before, _ := w.prefetched()
+	check(t, "prefetched", before, strings.Join(slices.Sorted(slices.Values(spread(300))), "\n"))
+	if c := w.addHosts([]string{"one-more.example"}); listenersOf(c) != 1 {
+		t.Errorf("one more host changes %v", c.Changed)
+	}
+	// A group that grows too large is halved, and the others stay.
+	full := sameGroup(66)
+	w.addHosts(full[:64])
+	if c := w.addHosts(full[64:65]); listenersOf(c) != 3 {
+		t.Errorf("a host too many changes %v", c.Changed)
+	}
+	names, _ := w.prefetched()
+	if c := w.addHosts(full[65:]); listenersOf(c) != 1 {
+		t.Errorf("the next one changes %v", c.Changed)
+	}
+	if now, _ := w.prefetched(); len(slices.Compact(now)) != len(names)+1 {
+		t.Errorf("%d names, there were %d", len(now), len(names))
+	}
+}
+
+// addHosts adds TLS hosts in one commit.
+func (w *world) addHosts(names []string) index.Commit {
+	var changes []index.Change
+	for _, fqdn := range names {
+		o := parse(w.t, tlsRoot(strings.ReplaceAll(fqdn, ".", "-"), fqdn, "cert"))[0]
+		w.now++
+		o.Version = w.now
+		changes = append(changes, index.Upsert{Object: o, InOrder: true})
+	}
+	return w.ix.Apply(index.Cause{}, changes...)
+}
+
+func listenersOf(c index.Commit) int {
+	n := 0
+	for _, k := range c.Changed {
+		if strings.HasPrefix(k.String(), "Listener") {
+			n++
 		}
-		var changes []index.Change
-		for _, o := range parse(t, b.String()) {
-			w.now++
-			o.Version = w.now
-			changes = append(changes, index.Upsert{Object: o, InOrder: true})
+	}
+	return n
+}
+
+func spread(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("h%d.example", i))
+	}
+	return out
+}
+
+// sameGroup gives names of one group that h0 to h299 leave empty.
+func sameGroup(n int) []string {
+	taken := map[uint64]bool{}
+	for _, name := range append(spread(300), "one-more.example") {
+		taken[xxhash.Sum64String(name)%256] = true
+	}
+	group := uint64(0)
+	for taken[group] {
+		group++
+	}
+	var out []string
+	for i := 0; len(out) < n; i++ {
+		if name := fmt.Sprintf("g%d.example", i); xxhash.Sum64String(name)%256 == group {
+			out = append(out, name)
 		}
-		w.ix.Apply(index.Cause{}, changes...)
 	}
-	const most = 3407
-	add(0, most)
-	names, listeners := w.prefetched()
-	if len(slices.Compact(names)) != most || listeners != 256 {
-		t.Errorf("%d names in %d hidden listeners", len(names), listeners)
-	}
-	before := contents(w)
-	add(most, most+1)
-	changed := 0
-	for key, now := range contents(w) {
-		if was, ok := before[key]; ok && strings.HasPrefix(key, "Listener") && !bytes.Equal(was.body, now.body) {
-			changed++
-		}
-	}
-	if changed != 1 {
-		t.Errorf("one more host changes %d listeners", changed)
-	}
-	// Enough for groups to be halved.
-	add(most+1, 5*most)
-	if names, listeners = w.prefetched(); len(slices.Compact(names)) != 5*most || listeners <= 256 {
-		t.Errorf("%d names in %d hidden listeners", len(names), listeners)
-	}
+	return out
 }
 
 // HF-07: as with chains, a broken Secret keeps the last good certificate in service,

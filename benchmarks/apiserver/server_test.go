@@ -44,7 +44,7 @@ func TestTheWatcherSeesTheWorkload(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- kube.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	defer func() { cancel(); _ = <-done }()
 
 	wait(ctx, t, got.Index, "all kinds but one", func(x *index.Snapshot) bool { return completeKinds(x) == len(kinds.All)-1 })
 	if row := got.Index.Snapshot().Kind(kinds.EndpointSlice); row.Complete() {

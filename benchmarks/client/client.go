@@ -48,7 +48,7 @@ const retry = 5 * time.Millisecond
 func (f *Fleet) NewClient(node, address string, remember bool) (*Client, error) {
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(4<<10), grpc.WithSharedWriteBuffer(true),
+		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(4<<10),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quick}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.ForceCodecV2(raw{})))
 	if err != nil {

@@ -41,13 +41,6 @@ func (s *set) put(i uint32, in bool) {
 // counts how many resources ask for each.
 type counts struct{ n []uint16 }
 
-func (c *counts) at(i uint32) uint16 {
-	if int(i) >= len(c.n) {
-		return 0
-	}
-	return c.n[i]
-}
-
 func (c *counts) add(i uint32, by int) uint16 {
 	if int(i) >= len(c.n) {
 		c.n = append(c.n, make([]uint16, int(i)+1-len(c.n))...)

@@ -46,7 +46,7 @@ func runSnapshotCache(in *gob.Decoder, out *gob.Encoder) error {
 	if err != nil {
 		return err
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.ReadBufferSize(4<<10), grpc.WriteBufferSize(16<<10), grpc.SharedWriteBuffer(true))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.ReadBufferSize(4<<10), grpc.WriteBufferSize(16<<10))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, &service{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -82,6 +83,14 @@ func TestDiff(t *testing.T) {
 func TestQuestionsThatFail(t *testing.T) {
 	p := startServe(t, "--source=dir:"+shopFolder(t))
 	admin := strings.TrimPrefix(p.admin, "http://")
+	for began := time.Now(); time.Since(began) < 10*time.Second; { // until the folder was read
+		if resp, err := http.Get(p.admin + "/readyz?complete"); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				break
+			}
+		}
+	}
 	nobody := freeAddress(t)
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	"github.com/holdfast-xds/holdfast/index"
@@ -10,12 +11,14 @@ import (
 
 // How much garbage may pile up before it is collected, in percent of what is in
 // use. While the first lists come in nearly all that is made stays, and looking
-// for garbage took half of a start's CPU. Later a change makes some 30 KB of it:
-// collecting early costs a fifth of a millisecond for each change, and saves a
-// third of the memory.
+// for garbage took half of a start's CPU. Later a change makes some 30 KB of it,
+// so that little need pile up: what does is memory that nobody uses.
 const (
 	garbageAtStart = 100
 	garbageLater   = 20
+	// garbageLeast is always allowed, in bytes: in a small heap a thousand Envoys'
+	// goroutines are looked through at each collection, whatever there is to find.
+	garbageLeast = 32 << 20
 )
 
 // memory sets the garbage collector by what holdfast is doing. A person who has
@@ -34,14 +37,39 @@ const (
 )
 
 func (m memory) run(ctx context.Context) error {
-	if !m.byHand {
-		debug.SetGCPercent(garbageAtStart)
-		m.waitForStart(ctx)
-		debug.SetGCPercent(garbageLater)
-		debug.FreeOSMemory()
+	if m.byHand {
+		<-ctx.Done()
+		return nil
 	}
-	<-ctx.Done()
-	return nil
+	debug.SetGCPercent(garbageAtStart)
+	m.waitForStart(ctx)
+	debug.SetGCPercent(garbageLater)
+	debug.FreeOSMemory()
+	again := time.NewTicker(memoryLook)
+	defer again.Stop()
+	for {
+		debug.SetGCPercent(percentOf(inUse()))
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// memoryLook is how often the percentage is fitted to what is in use.
+const memoryLook = 10 * time.Second
+
+// percentOf gives the percentage for so many bytes in use.
+func percentOf(inUse uint64) int {
+	return max(garbageLater, int(garbageLeast*100/max(inUse, 1<<20))) //nolint:gosec // at most 3200
+}
+
+// inUse gives the bytes that the last collection found in use.
+func inUse() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
 }
 
 func (m memory) waitForStart(ctx context.Context) {

@@ -40,11 +40,13 @@ func TestMemoryIsSavedAfterTheStart(t *testing.T) {
 		}
 		time.Sleep(startRest)
 		synctest.Wait()
-		if got := garbage(); got != garbageLater {
+		if got := garbage(); got != percentOf(inUse()) {
 			t.Errorf("later %d %%", got)
 		}
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -57,11 +59,13 @@ func TestMemoryIsSavedWithoutAStart(t *testing.T) {
 		go func() { done <- memory{ix: indextest.New()}.run(ctx) }()
 		time.Sleep(startMost)
 		synctest.Wait()
-		if got := garbage(); got != garbageLater {
+		if got := garbage(); got != percentOf(inUse()) {
 			t.Errorf("%d %%", got)
 		}
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -71,5 +75,13 @@ func TestMemoryIsLeftToThoseWhoSetIt(t *testing.T) {
 	cancel()
 	if err := (memory{byHand: true}).run(ctx); err != nil || garbage() != 77 {
 		t.Errorf("%d %%, %v", garbage(), err)
+	}
+}
+
+func TestPercentOf(t *testing.T) {
+	for inUse, want := range map[uint64]int{0: 3200, 32 << 20: 100, 64 << 20: 50, 160 << 20: 20, 1 << 30: 20} {
+		if got := percentOf(inUse); got != want {
+			t.Errorf("of %d bytes %d %%, want %d", inUse, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-xds/holdfast/index"
@@ -48,13 +49,7 @@ func (s *sink) trace(cause index.Cause, c index.Commit) {
 		}
 		_, span := s.tracer.Start(ctx, tracing.SpanDerive, trace.WithTimestamp(r.from))
 		if span.IsRecording() {
-			span.SetAttributes(tracing.AttrDerivation.String(string(r.id)))
-			if form, name := translate.Subject(r.id); form == "host" || form == "tls" {
-				span.SetAttributes(tracing.AttrHost.String(name))
-			}
-			if r.more > 0 {
-				span.SetAttributes(tracing.AttrDerivations.Int(1 + r.more))
-			}
+			span.SetAttributes(r.attributes()...)
 		}
 		span.End(trace.WithTimestamp(r.to))
 	}
@@ -76,6 +71,18 @@ type derived struct {
 	id       index.DerivationID
 	from, to time.Time
 	more     int
+}
+
+func (r *derived) attributes() []attribute.KeyValue {
+	out := make([]attribute.KeyValue, 1, 3)
+	out[0] = tracing.AttrDerivation.String(string(r.id))
+	if form, name := translate.Subject(r.id); form == "host" || form == "tls" {
+		out = append(out, tracing.AttrHost.String(name))
+	}
+	if r.more > 0 {
+		out = append(out, tracing.AttrDerivations.Int(1+r.more))
+	}
+	return out
 }
 
 // maxRuns bounds the spans of one commit.

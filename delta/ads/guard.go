@@ -44,3 +44,15 @@ func (x *session) warnGuarded() {
 		x.server.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "the removal guard withholds nothing any more", x.attrs()...)
 	}
 }
+
+// warnWithout says that a new client is given what is known, without waiting any
+// longer for kinds that keep failing.
+func (x *session) warnWithout() {
+	without := x.machine.StartedWithout()
+	if len(without) > x.without {
+		x.server.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn,
+			"a new Envoy is served without what can't be read; hosts that rest on it are missing there until it can",
+			append(x.attrs(), slog.Any("kinds", without))...)
+	}
+	x.without = len(without)
+}

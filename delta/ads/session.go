@@ -41,6 +41,7 @@ type session struct {
 	types   map[string]struct{}
 	named   bool
 	bytes   map[string]uint64 // sent, by type
+	without int               // kinds that it was started without, after the last step
 	guarded int               // what the removal guard withheld after the last step
 	// letGo are the responses of a question that let something go.
 	letGo []*delta.Response
@@ -115,6 +116,7 @@ func (x *session) run(ctx context.Context) error {
 		}
 		x.tell(events)
 		x.warnGuarded()
+		x.warnWithout()
 	}
 }
 
