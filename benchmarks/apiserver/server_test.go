@@ -44,7 +44,12 @@ func TestTheWatcherSeesTheWorkload(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- kube.Run(ctx) }()
-	defer func() { cancel(); _ = <-done }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
 
 	wait(ctx, t, got.Index, "all kinds but one", func(x *index.Snapshot) bool { return completeKinds(x) == len(kinds.All)-1 })
 	if row := got.Index.Snapshot().Kind(kinds.EndpointSlice); row.Complete() {

@@ -30,7 +30,13 @@ func server(t *testing.T, s *direct.Source, at string) (address string, stop fun
 	a.Register(g)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(l) }()
-	stop = func() { g.Stop(); a.Wait(); _ = <-served }
+	stop = func() {
+		g.Stop()
+		a.Wait()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
 	return l.Addr().String(), stop
 }
 

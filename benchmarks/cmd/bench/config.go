@@ -25,7 +25,7 @@ type config struct {
 	scenarios           []string
 	repeat              int
 	holdfast, results   string
-	profiles            string
+	profiles, draw      string
 	baseline            string
 }
 
@@ -41,6 +41,7 @@ func parse(args []string) (*config, error) {
 	f.IntVar(&c.repeat, "repeat", 10, "how often each edit is made")
 	f.StringVar(&c.holdfast, "holdfast", "bin/holdfast", "the binary to measure")
 	f.StringVar(&c.results, "results", "benchmarks/results", "folder for JSON and plots")
+	f.StringVar(&c.draw, "draw", "", "measure nothing: print and plot this recorded run")
 	f.StringVar(&c.profiles, "profiles", "", "folder for CPU and heap profiles of holdfast; they cost it some time")
 	f.StringVar(&c.baseline, "baseline", "benchmarks/results/baseline.json", "what --check compares with")
 	if err := f.Parse(args); err != nil {
@@ -87,6 +88,9 @@ func (c *config) wants(scenario string) bool {
 }
 
 func (c *config) run(ctx context.Context) error {
+	if c.draw != "" {
+		return c.redraw()
+	}
 	began := time.Now()
 	run := report.New(c.mode(), began)
 	var err error
@@ -103,6 +107,14 @@ func (c *config) run(ctx context.Context) error {
 		return errors.Join(err, c.compare(run))
 	}
 	return errors.Join(err, run.SaveAll(c.results))
+}
+
+func (c *config) redraw() error {
+	run, err := report.Read(c.draw)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run.Table(os.Stdout), run.Ratios(os.Stdout), run.Plots(c.results))
 }
 
 func (c *config) directSizes() []int {
