@@ -64,7 +64,7 @@ func (c *serveConfig) register(f *pflag.FlagSet) {
 	f.StringVar(&c.adminAddress, "admin-address", defaultAdminAddress, "address of health, status, the page, metrics and profiles")
 	c.adminAccess.register(f)
 	c.rules.register(f)
-	f.DurationVar(&c.freshEnvoyWait, "fresh-envoy-wait", time.Minute, "how long a new Envoy's listeners wait for a kind that keeps failing")
+	f.DurationVar(&c.freshEnvoyWait, "fresh-envoy-wait", time.Minute, "how long a new Envoy's listeners wait for a kind that keeps failing, from when it began to fail")
 	c.guard.register(f)
 	c.xdsTLS.register(f)
 	f.BoolVar(&c.xdsInsecure, "xds-insecure", false, "let anyone who reaches a non-loopback --xds-address read everything, private keys too")
