@@ -110,9 +110,13 @@ func (l *listSpan) begin() {
 	}
 	_, l.span = l.tracer.Start(ctx, tracing.SpanList, opts...)
 	if l.later {
-		l.span.AddEvent(tracing.EventRelist, trace.WithAttributes(tracing.AttrKind.String(string(l.kind)), tracing.AttrReason.String(l.reason)))
+		reason := l.reason
+		if reason == "" {
+			reason = "the watch ended without a word"
+		}
+		l.span.AddEvent(tracing.EventRelist, trace.WithAttributes(tracing.AttrKind.String(string(l.kind)), tracing.AttrReason.String(reason)))
 	}
-	l.last, l.reason = l.span.SpanContext(), ""
+	l.last = l.span.SpanContext()
 }
 
 // because notes why the kind will be listed anew.
@@ -146,6 +150,7 @@ func (l *listSpan) newest() trace.SpanContext {
 func (l *listSpan) end(objects int) trace.SpanContext {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.reason = "" // it holds for every try until a list is complete
 	if l.span == nil {
 		return trace.SpanContext{}
 	}
