@@ -179,6 +179,7 @@ func (s *Server) explainResource(query string, k index.ResourceKey) (*Explanatio
 			g.resource(ref)
 		}
 	}
+	g.others = func(string) bool { return true }
 	for _, d := range g.out.Derivations {
 		g.derivations(d.DemandedBy...)
 	}

@@ -51,6 +51,7 @@ func lines(x *admin.Explanation) string {
 	return b.String()
 }
 
+// HF-08
 func TestExplainHost(t *testing.T) {
 	w := newLive(t, nil)
 	w.load(20)

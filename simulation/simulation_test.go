@@ -83,6 +83,9 @@ func TestSimulation(t *testing.T) {
 		if v := x.Run(seed, steps); v != nil {
 			report(t, x, seed, steps, v)
 		}
+		if n%10_000 == 9_999 {
+			t.Logf("%d seeds in %s", n+1, time.Since(start).Round(time.Second))
+		}
 	}
 	t.Logf("%d seeds from %d on in %s", n, *first, time.Since(start).Round(time.Millisecond))
 }

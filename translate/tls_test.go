@@ -270,3 +270,19 @@ error spec.tcpproxy TCPProxyError/NotSupported: spec.tcpproxy is not supported y
 		t.Error("there is a chain")
 	}
 }
+
+// HP-29: a host that does nothing but redirect on the plain listener needs one route
+// for that; one whose routes do not match everything keeps them, and says 404.
+func TestOnlyRedirects(t *testing.T) {
+	w := observed(t, translate.Options{})
+	w.apply(service("a", "port: 80") + "\n---\n" + tlsSecret(t, "ns", "cert", "a.example"))
+	const host = "virtualhost: {fqdn: a.example, tls: {secretName: cert}}\nroutes:\n"
+	for _, c := range []struct{ routes, plain string }{
+		{"- {" + toA + "}\n- {conditions: [{prefix: /x}], " + toA + "}", "/ → https"},
+		{"- {conditions: [{prefix: /x}], " + toA + "}\n- {conditions: [{prefix: /y}], " + toA + "}", "/y → https\n/x → https"},
+		{"- {" + toA + "}\n- {conditions: [{prefix: /x}], permitInsecure: true, " + toA + "}", "/x → ns/a/80\n/ → https"},
+	} {
+		w.apply(proxy("p", host+c.routes))
+		check(t, "http", w.routes("http/a.example"), c.plain)
+	}
+}

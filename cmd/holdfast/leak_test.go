@@ -74,7 +74,7 @@ func planted(key []byte) []string {
 	}
 }
 
-// HF-14: nothing that a person, a scraper or a collector of logs and traces sees has
+// Nothing that a person, a scraper or a collector of logs and traces sees has
 // a private key in it, whatever an Envoy that rejects a Secret quotes. Not looked
 // at is the memory of the process.
 func TestNoPrivateKeyIsShownAnywhere(t *testing.T) {

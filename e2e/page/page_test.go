@@ -23,10 +23,19 @@ func (w *world) pages(t *testing.T) []look {
 	t.Helper()
 	h, tls := w.edited(), &w.hosts[0]
 	return []look{
-		{"overview", "/"}, {"envoys", "/view/envoys"}, {"host", "/view/explain?q=vhost/" + h.FQDN}, {"changes", "/view/changes"}, {"trace", w.trace(t)},
-		{"hosts", "/view/hosts"}, {"hosts-last", "/view/hosts?page=35"}, {"problems", "/view/problems"}, {"search", "/view/search?q=site-0005"},
-		{"host-tls", "/view/explain?q=vhost/" + tls.FQDN}, {"object", "/view/explain?q=Service/" + h.Namespace + "/assets"},
-		{"listener", "/view/explain?q=listener/ingress_https"}, {"not-found", "/view/explain?q=vhost/nothing.example"},
+		{"overview", "/"},
+		{"envoys", "/view/envoys"},
+		{"host", "/view/explain?q=vhost/" + h.FQDN},
+		{"changes", "/view/changes"},
+		{"trace", w.trace(t)},
+		{"hosts", "/view/hosts"},
+		{"hosts-last", "/view/hosts?page=35"},
+		{"problems", "/view/problems"},
+		{"search", "/view/search?q=site-0005"},
+		{"host-tls", "/view/explain?q=vhost/" + tls.FQDN},
+		{"object", "/view/explain?q=Service/" + h.Namespace + "/assets"},
+		{"listener", "/view/explain?q=listener/ingress_https"},
+		{"not-found", "/view/explain?q=vhost/nothing.example"},
 	}
 }
 
