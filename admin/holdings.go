@@ -26,6 +26,9 @@ type TypeHoldings struct {
 	Held map[string]string `json:"held"`
 	// Unsettled are the names on their way: the Envoy may have them by now or not.
 	Unsettled []string `json:"unsettled,omitempty"`
+	// Gone are the names that the Envoy asks for though there is no such resource: it
+	// keeps what it had of them until what refers to them has drained.
+	Gone []string `json:"gone,omitempty"`
 }
 
 func (s *Server) holdings(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +62,11 @@ func viewHoldings(url string, v *delta.Inventory) TypeHoldings {
 	for name := range v.Unsettled {
 		out.Unsettled = append(out.Unsettled, name)
 	}
+	for name := range v.Gone {
+		out.Gone = append(out.Gone, name)
+	}
 	slices.Sort(out.Unsettled)
+	slices.Sort(out.Gone)
 	return out
 }
 

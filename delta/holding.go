@@ -98,6 +98,10 @@ type Inventory struct {
 	others  map[string]string // name → version
 	// Unsettled names are on their way, or held back: the client may have them or not.
 	Unsettled map[string]struct{}
+	// Gone names are asked for by name, have no resource, and nothing of them is held
+	// by the ACKs. Envoy goes on asking for what a draining listener refers to and keeps
+	// it meanwhile: it ignores the removal of routes, endpoints and secrets.
+	Gone map[string]struct{}
 }
 
 // Inventory copies what the client holds of a type; nil when the client has not
@@ -110,6 +114,12 @@ func (s *Stream) Inventory(typeURL string) *Inventory {
 	v := &Inventory{
 		snap: s.snap, typeURL: typeURL, current: bitset{words: append([]uint64(nil), t.current.words...)},
 		others: make(map[string]string, len(t.others)), Unsettled: map[string]struct{}{},
+		Gone: map[string]struct{}{},
+	}
+	for name := range t.unknown {
+		if s.snap.Resolve(t.key(name)) == nil && !t.holds(name, nil) {
+			v.Gone[name] = struct{}{}
+		}
 	}
 	for name := range t.others {
 		v.others[name], _ = t.version(name, s.snap.Resolve(t.key(name)), s.snap)

@@ -219,6 +219,13 @@ func (s *Stream) sendNotYet(t *subscription, r *index.Resource, held bool) delay
 	if held && (t.typeURL == Listener || t.typeURL == RouteConfiguration) && !s.acquainted() {
 		return delay{why: unacquainted}
 	}
+	if t.typeURL == ScopedRoutes && t.opening() {
+		// An Envoy that got its listeners elsewhere is ready with the hosts of this one
+		// response.
+		if missing := s.unexcused(s.snap.Type(ScopedRoutes).Feeds); len(missing) > 0 {
+			return delay{why: "waits for all hosts", missing: missing}
+		}
+	}
 	return s.notYet(r, held)
 }
 
@@ -275,12 +282,12 @@ func (s *Stream) owesEmpty(t *subscription) bool {
 	for range s.snap.Resources(t.typeURL) {
 		return false
 	}
-	for _, l := range s.snap.Incomplete(spec.Feeds) {
-		if !s.excused(l.Kind) {
-			return false
-		}
-	}
-	return true
+	return len(s.unexcused(spec.Feeds)) == 0
+}
+
+// unexcused gives those of the kinds that a client which holds nothing has to wait for.
+func (s *Stream) unexcused(kinds []index.Kind) []index.Lack {
+	return slices.DeleteFunc(s.snap.Incomplete(kinds), func(l index.Lack) bool { return s.excused(l.Kind) })
 }
 
 func (s *Stream) emit(t *subscription, d *decided) *Response {

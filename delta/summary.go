@@ -77,7 +77,9 @@ type groupKey struct {
 
 func (g *grouping) add(w *Withheld) {
 	g.count++
-	g.first = keepFirst(g.first, listed, *w, func(a, b Withheld) int { return cmp.Compare(a.Resource.Name, b.Resource.Name) })
+	if len(g.first) < listed || w.Resource.Name < g.first[len(g.first)-1].Resource.Name {
+		g.first = keepFirst(g.first, listed, *w, func(a, b Withheld) int { return cmp.Compare(a.Resource.Name, b.Resource.Name) })
+	}
 	k := groupKey{action: w.Action, class: w.stem()}
 	for i := range w.Missing[:min(len(w.Missing), len(k.kinds))] {
 		k.kinds[i] = w.Missing[i].Kind

@@ -121,7 +121,12 @@ func TestClusterDiffFindsNone(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	for _, row := range []string{"Cluster", "ClusterLoadAssignment", "Listener", "Secret", "ScopedRouteConfiguration", "RouteConfiguration"} {
-		if !regexp.MustCompile(`(?m)^` + row + ` +[1-9][0-9]* +0 +0 +0 +0$`).MatchString(out) {
+		// Secrets and routes of TLS hosts that earlier tests removed may drain yet.
+		draining := "0"
+		if row == "Secret" || row == "RouteConfiguration" {
+			draining = "[0-9]+"
+		}
+		if !regexp.MustCompile(`(?m)^` + row + ` +[1-9][0-9]* +0 +0 +0 +0 +` + draining + `$`).MatchString(out) {
 			t.Errorf("%s has not been compared:\n%s", row, out)
 		}
 	}

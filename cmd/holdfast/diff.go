@@ -27,7 +27,8 @@ got by xDS (its config_dump, names only), and a running holdfast for what that
 Envoy holds by its ACKs. Which of the connected Envoys it is, its node id says.
 
 The exit code is 1 when they differ. What is on its way at this moment is not
-counted as a difference.`,
+counted as a difference, nor what is gone and the Envoy keeps while connections
+drain.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.validate(); err != nil {

@@ -26,8 +26,11 @@ type typeDifference struct {
 	Same     int `json:"same"`
 	OnTheWay int `json:"onTheWay"`
 	// Missing names are held by the ACKs, and not there; Extra ones are the reverse.
-	Missing   []string         `json:"missing"`
-	Extra     []string         `json:"extra"`
+	Missing []string `json:"missing"`
+	Extra   []string `json:"extra"`
+	// Draining names are there and gone for holdfast, and the Envoy still asks for
+	// them: it keeps them until connections of a listener's old version have ended.
+	Draining  []string         `json:"draining"`
 	Different []versionsOfName `json:"different"`
 }
 
@@ -54,11 +57,8 @@ func compareHoldings(h *admin.Holdings, has map[string]reported) *difference {
 }
 
 func compareType(h *admin.TypeHoldings, has reported) typeDifference {
-	out := typeDifference{Type: h.Type, OnTheWay: len(h.Unsettled), Missing: []string{}, Extra: []string{}, Different: []versionsOfName{}}
-	moving := map[string]bool{}
-	for _, name := range h.Unsettled {
-		moving[name] = true
-	}
+	out := typeDifference{Type: h.Type, OnTheWay: len(h.Unsettled), Missing: []string{}, Extra: []string{}, Draining: []string{}, Different: []versionsOfName{}}
+	moving, gone := setOf(h.Unsettled), setOf(h.Gone)
 	for name, held := range h.Held {
 		version, there := has[name]
 		switch {
@@ -72,14 +72,28 @@ func compareType(h *admin.TypeHoldings, has reported) typeDifference {
 		}
 	}
 	for name := range has {
-		if _, held := h.Held[name]; !held && !moving[name] {
+		_, held := h.Held[name]
+		switch {
+		case held || moving[name]:
+		case gone[name]:
+			out.Draining = append(out.Draining, name)
+		default:
 			out.Extra = append(out.Extra, name)
 		}
 	}
 	slices.Sort(out.Missing)
 	slices.Sort(out.Extra)
+	slices.Sort(out.Draining)
 	slices.SortFunc(out.Different, func(a, b versionsOfName) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // bodyOf gives the part of a version token that stands for the body, "h1.<digest>":
@@ -95,9 +109,9 @@ const maxListed = 20
 
 func writeDiffText(out io.Writer, d *difference) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "Envoy %s, compared at revision %d\n\nTYPE\tSAME\tMISSING\tEXTRA\tDIFFERENT\tON THE WAY\n", d.Node, d.Revision)
+	fmt.Fprintf(w, "Envoy %s, compared at revision %d\n\nTYPE\tSAME\tMISSING\tEXTRA\tDIFFERENT\tON THE WAY\tDRAINING\n", d.Node, d.Revision)
 	for _, t := range d.Types {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", lastPart(t.Type), t.Same, len(t.Missing), len(t.Extra), len(t.Different), t.OnTheWay)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", lastPart(t.Type), t.Same, len(t.Missing), len(t.Extra), len(t.Different), t.OnTheWay, len(t.Draining))
 	}
 	for _, t := range d.Types {
 		writeNames(w, "missing in Envoy, though it acknowledged it", t.Type, t.Missing)

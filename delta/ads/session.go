@@ -35,6 +35,7 @@ type session struct {
 	ask    chan func() // questions for the loop
 	done   chan struct{}
 	last   atomic.Pointer[delta.StreamStatus] // as last told; never nil
+	rests  atomic.Int64                       // until when last is recent enough, in Unix nanoseconds
 
 	// Owned by the loop.
 	machine *delta.Stream

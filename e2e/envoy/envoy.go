@@ -90,6 +90,9 @@ func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]uint64, er
 	return out, nil
 }
 
+// errNoSuchDump: the config_dump has no part of that name.
+var errNoSuchDump = errors.New("not found in config dump")
+
 func (e *Envoy) get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Admin.String()+path, nil)
 	if err != nil {
@@ -103,6 +106,9 @@ func (e *Envoy) get(ctx context.Context, path string) ([]byte, error) {
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = errors.New(response.Status + ": " + strings.TrimSpace(string(body[:min(len(body), 200)])))
+		if response.StatusCode == http.StatusNotFound && strings.Contains(string(body), "not found in config dump") {
+			err = errNoSuchDump
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("envoy %s: %w", path, err)

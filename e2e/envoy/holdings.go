@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,6 +62,9 @@ var queries = map[Kind]string{
 
 func (e *Envoy) dump(ctx context.Context, k Kind) ([]entry, error) {
 	raw, err := e.get(ctx, "/config_dump?"+queries[k])
+	if errors.Is(err, errNoSuchDump) {
+		return nil, nil // an Envoy that never had any of the kind has no such part
+	}
 	if err != nil {
 		return nil, err
 	}

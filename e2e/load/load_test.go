@@ -47,7 +47,7 @@ func TestCountsByOutcome(t *testing.T) {
 			{Host: "a.example", Path: "/", Headers: map[string]string{"X-Echo-Status": "503"}, Backend: "plain"},
 		},
 	}).Wait()
-	if r.Requests != 600 || r.Outcomes["200"]+r.Failed != 600 || len(r.Failures) != keptFailures {
+	if r.Requests != 600 || r.Outcomes["200"]+r.Failed != 600 || len(r.Failures) != 3*keptFailures {
 		t.Errorf("%v", r)
 	}
 	for _, o := range []string{"200", "503", WrongBackend, NoHandshake} {
