@@ -13,7 +13,7 @@ KUBE := $(BIN)/kube-apiserver $(BIN)/etcd
 LINTER := $(BIN)/golangci-lint
 OTLP := $(BIN)/otlp
 JAEGER := $(BIN)/jaeger
-AXE := .cache/npm/node_modules/axe-core/axe.min.js
+AXE := .cache/axe/axe.min.js
 HOLDFAST := bin/holdfast
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -80,7 +80,7 @@ check-alerts: ## Check the dashboard and the alert rules with promtool
 	go test -count=1 -v ./deploy
 
 .PHONY: page-test
-page-test: $(ENVOY) $(AXE) ## Look at the status page in a real Chromium (Debian: apt-get install chromium npm)
+page-test: $(ENVOY) $(AXE) ## Look at the status page in a real Chromium (Debian: apt-get install chromium)
 	@command -v "$${HOLDFAST_TEST_CHROMIUM:-chromium}" >/dev/null || { echo "make page-test: needs Chromium (on Debian: apt-get install chromium), or its path in HOLDFAST_TEST_CHROMIUM" >&2; exit 1; }
 	go vet -C e2e/page .
 	HOLDFAST_TEST_ENVOY=$(CURDIR)/$(ENVOY) HOLDFAST_TEST_AXE=$(CURDIR)/$(AXE) HOLDFAST_PAGE_SHOTS=$(CURDIR)/.cache/page \
@@ -170,10 +170,8 @@ crds: ## Regenerate e2e/testdata/crds.yaml
 clean: ## Remove all that was built, the tools too
 	rm -rf bin .cache
 
-# Deque's accessibility checks. Only the file of that name is used, by a browser.
-$(AXE):
-	@command -v npm >/dev/null || { echo "make $(@F): needs npm (on Debian: apt-get install npm)" >&2; exit 1; }
-	npm install --prefix .cache/npm --ignore-scripts --no-audit --no-fund --no-save axe-core@4.14.1
+$(AXE): tools/axe.sh | $(ENVOY)
+	tools/axe.sh
 
 $(ENVOY): tools/envoy.sh
 	tools/envoy.sh
