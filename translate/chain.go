@@ -6,7 +6,6 @@ import (
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	contourv1 "github.com/projectcontour/contour/apis/projectcontour/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/holdfast-xds/holdfast/index"
@@ -21,8 +20,9 @@ type chainFact struct {
 
 // terms are how a host terminates TLS.
 type terms struct {
-	secret    secretRef
-	low, high tlsv3.TlsParameters_TlsProtocol
+	secret secretRef
+	tlsVersions
+	problems []index.Problem
 }
 
 // tls derives the filter chain of a host. A chain is only made when its
@@ -31,6 +31,9 @@ func (x *Rules) tls(fqdn string, r *index.Reader) {
 	t, ok := x.terms(fqdn, r)
 	if !ok {
 		return
+	}
+	for _, p := range t.problems {
+		r.Problem(p)
 	}
 	if x.onDemand() {
 		x.onDemandTLS(fqdn, t, r)
@@ -59,8 +62,8 @@ func (x *Rules) terms(fqdn string, r *index.Reader) (terms, bool) {
 		case t != nil:
 			st := x.wanted(r, fqdn, proxySecret(root.proxy))
 			if st != unusable {
-				low, high := proxyVersions(t)
-				return terms{proxySecret(root.proxy), low, high}, st != undecided
+				v, problems := x.opts.versions(proxyVersions(t), root.object.ObjectKey, "spec.virtualhost.tls.maximumProtocolVersion")
+				return terms{proxySecret(root.proxy), v, problems}, st != undecided
 			}
 		}
 	}
@@ -96,8 +99,8 @@ func (x *Rules) ingressTerms(fqdn string, r *index.Reader) (terms, bool) {
 // an Ingress don't depend on its certificate.
 func (x *Rules) ingressEntry(r *index.Reader, fqdn string, o *index.Object, ing *networkingv1.Ingress, j int) (terms, bool) {
 	field := item("spec.tls", j) + ".secretName"
-	low, high := versions(ing.Annotations[annotationTLSMinimum], ing.Annotations[annotationTLSMaximum])
-	if low > high {
+	asked := readVersions(ing.Annotations[annotationTLSMinimum], ing.Annotations[annotationTLSMaximum])
+	if asked.low > asked.high {
 		f := annotationFault(annotationTLSMinimum, errors.New("the minimum protocol version is greater than the maximum protocol version"))
 		r.Problem(f.on(o.ObjectKey, index.Error))
 		return terms{}, false
@@ -117,7 +120,8 @@ func (x *Rules) ingressEntry(r *index.Reader, fqdn string, o *index.Object, ing 
 	case stale:
 		r.Problem(staleFault(ingressTLSFault(field, s, why)).on(o.ObjectKey, index.Warning))
 	}
-	return terms{s, low, high}, true
+	v, problems := x.opts.versions(asked, o.ObjectKey, annotationField(annotationTLSMaximum))
+	return terms{s, v, problems}, true
 }
 
 func ingressTLSFault(field string, s secretRef, why refusal) *fault {
@@ -125,23 +129,6 @@ func ingressTLSFault(field string, s secretRef, why refusal) *fault {
 		return faultf(field, tlsError, "DelegationNotPermitted", "Secret %q certificate delegation not permitted", s)
 	}
 	return faultf(field, tlsError, "SecretNotValid", "Secret %q is invalid: %s", s, why.why)
-}
-
-func proxyVersions(t *contourv1.TLS) (low, high tlsv3.TlsParameters_TlsProtocol) {
-	return versions(t.MinimumProtocolVersion, t.MaximumProtocolVersion)
-}
-
-// versions reads the bounds of the protocol version; what is not one of 1.2 and
-// 1.3 is the default.
-func versions(low, high string) (lowest, highest tlsv3.TlsParameters_TlsProtocol) {
-	lowest, highest = tlsv3.TlsParameters_TLSv1_2, tlsv3.TlsParameters_TLSv1_3
-	if low == "1.3" {
-		lowest = tlsv3.TlsParameters_TLSv1_3
-	}
-	if high == "1.2" {
-		highest = tlsv3.TlsParameters_TLSv1_2
-	}
-	return lowest, highest
 }
 
 // chain makes the filter chain for one server name.
@@ -162,7 +149,7 @@ var alpn = []string{"h2", "http/1.1"}
 
 func downstreamTLS(t terms, secret string) *tlsv3.DownstreamTlsContext {
 	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
-		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: t.low, TlsMaximumProtocolVersion: t.high},
+		TlsParams:                      t.params(),
 		TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: secret, SdsConfig: secretSource}},
 		AlpnProtocols:                  alpn,
 	}}

@@ -28,8 +28,10 @@ const (
 	annotationWebsockets     = "projectcontour.io/websocket-routes"
 )
 
+func annotationField(name string) string { return "metadata.annotations[" + name + "]" }
+
 func annotationFault(name string, err error) *fault {
-	return faultf("metadata.annotations["+name+"]", "", "AnnotationNotValid", "annotation %s: %s", name, err)
+	return faultf(annotationField(name), "", "AnnotationNotValid", "annotation %s: %s", name, err)
 }
 
 // ingressesOf gives the Ingresses that name a host, the oldest last: of two rules

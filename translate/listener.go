@@ -33,14 +33,14 @@ func plainListener(address string) listenerParts {
 	return listenerParts{message: marshal(l)}
 }
 
-func secureListener(address string, mode TLSMode) listenerParts {
-	l := emptyListener(listenerHTTPS, address)
+func secureListener(o *Options) listenerParts {
+	l := emptyListener(listenerHTTPS, o.HTTPSAddress)
 	l.ListenerFilters = []*listenerv3.ListenerFilter{{
 		Name:       "envoy.filters.listener.tls_inspector",
 		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: packed(&inspectorv3.TlsInspector{})},
 	}}
-	if mode == OnDemand {
-		l.FilterChains = []*listenerv3.FilterChain{onDemandChain()}
+	if o.TLS == OnDemand {
+		l.FilterChains = []*listenerv3.FilterChain{onDemandChain(o.anyVersions())}
 	}
 	filters := []*hcmv3.HttpFilter{router()}
 	return listenerParts{

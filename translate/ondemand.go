@@ -62,11 +62,11 @@ const onDemandName = "on-demand/"
 
 // onDemandChain is the filter chain of all hosts but the special ones. Envoy forgets
 // every certificate that was asked for when it changes.
-func onDemandChain() *listenerv3.FilterChain {
+func onDemandChain(v tlsVersions) *listenerv3.FilterChain {
 	filters := []*hcmv3.HttpFilter{luaFilter(filterFallback, goneScript), router()}
 	return &listenerv3.FilterChain{
 		Name:                          onDemandName,
-		TransportSocket:               tlsSocket(packed(onDemandContext())),
+		TransportSocket:               tlsSocket(packed(onDemandContext(v))),
 		TransportSocketConnectTimeout: durationpb.New(handshakeTimeout),
 		Filters:                       []*listenerv3.Filter{connectionManager(byScope(scopeOfServerName), listenerHTTPS, filters)},
 	}
@@ -78,8 +78,7 @@ const noServerName = "no-server-name/"
 
 // onDemandContext asks for certificates by server name; those of the given names
 // at once. Envoy doesn't take it unless both sorts of session resumption are off.
-func onDemandContext(names ...string) *tlsv3.DownstreamTlsContext {
-	low, high := versions("", "")
+func onDemandContext(v tlsVersions, names ...string) *tlsv3.DownstreamTlsContext {
 	selector := &selectorv3.Config{
 		ConfigSource:        adsSource,
 		CertificateMapper:   extensionConfig("envoy.tls.certificate_mappers.sni", packed(&mapperv3.SNI{DefaultValue: noServerName})),
@@ -89,7 +88,7 @@ func onDemandContext(names ...string) *tlsv3.DownstreamTlsContext {
 		SessionTicketKeysType:            &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
 		DisableStatefulSessionResumption: true,
 		CommonTlsContext: &tlsv3.CommonTlsContext{
-			TlsParams:                    &tlsv3.TlsParameters{TlsMinimumProtocolVersion: low, TlsMaximumProtocolVersion: high},
+			TlsParams:                    v.params(),
 			AlpnProtocols:                alpn,
 			CustomTlsCertificateSelector: extensionConfig("envoy.tls.certificate_selectors.on_demand_secret", packed(selector)),
 		},
@@ -103,7 +102,7 @@ func extensionConfig(name string, config *anypb.Any) *corev3.TypedExtensionConfi
 // onDemandTLS makes the host's certificate, and has it prefetched or used by a chain
 // of the host's own.
 func (x *Rules) onDemandTLS(fqdn string, t terms, r *index.Reader) {
-	own := t.special() || isWildcard(fqdn)
+	own := x.special(t) || isWildcard(fqdn)
 	name := fqdn
 	if own {
 		name = ownSecret + fqdn
@@ -131,10 +130,7 @@ func secretKey(s secretRef) index.ObjectKey {
 }
 
 // special: the chain that all hosts share does not do.
-func (t *terms) special() bool {
-	low, high := versions("", "")
-	return t.low != low || t.high != high
-}
+func (x *Rules) special(t terms) bool { return t.tlsVersions != x.opts.anyVersions() }
 
 // cover tells the hosts below a wildcard host that it has a filter chain.
 func (x *Rules) cover(fqdn string, r *index.Reader) {

@@ -47,6 +47,9 @@ type Options struct {
 	FQDNConflict FQDNConflict
 	// TLS defaults to Chains.
 	TLS TLSMode
+	// MinimumTLS is the lowest protocol version of any host, "1.2" (the default) or
+	// "1.3". A host may ask for a higher one.
+	MinimumTLS string
 }
 
 // withDefaults fills what is not set.
@@ -62,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.TLS == "" {
 		o.TLS = Chains
+	}
+	if o.MinimumTLS == "" {
+		o.MinimumTLS = tls12
 	}
 	return o
 }
@@ -85,6 +91,9 @@ func (o Options) Validate() error {
 	}
 	if o.TLS != Chains && o.TLS != OnDemand {
 		return fmt.Errorf("tls %q: want %q or %q", o.TLS, Chains, OnDemand)
+	}
+	if o.MinimumTLS != tls12 && o.MinimumTLS != tls13 {
+		return fmt.Errorf("minimum tls version %q: want %q or %q", o.MinimumTLS, tls12, tls13)
 	}
 	if slices.Contains(o.IngressClassNames, "") {
 		return fmt.Errorf("ingress class names: one of %q is empty", o.IngressClassNames)

@@ -135,7 +135,7 @@ func tlsFault(t *contourv1.TLS) *fault {
 	case t.Passthrough && t.ClientValidation != nil:
 		return faultf(field, tlsError, "TLSIncompatibleFeatures", "Spec.VirtualHost.TLS passthrough cannot be combined with tls.clientValidation")
 	}
-	if low, high := proxyVersions(t); low > high {
+	if v := proxyVersions(t); v.low > v.high {
 		return faultf(field, tlsError, "TLSConfigNotValid", "Spec.Virtualhost.TLS the minimum protocol version is greater than the maximum protocol version")
 	}
 	return nil

@@ -131,6 +131,7 @@ func TestOptions(t *testing.T) {
 		{translate.Options{HTTPAddress: "localhost:80"}, `http address: "localhost:80" is not ip:port`},
 		{translate.Options{HTTPSAddress: "0.0.0.0:0"}, `https address: "0.0.0.0:0" has no port`},
 		{translate.Options{HTTPAddress: "[::]:80", HTTPSAddress: "[::]:80"}, "http and https address are both [::]:80"},
+		{translate.Options{MinimumTLS: "1.1"}, `minimum tls version "1.1": want "1.2" or "1.3"`},
 		{translate.Options{FQDNConflict: "newest"}, `fqdn conflict "newest": want "oldest" or "reject-all"`},
 		{translate.Options{IngressClassNames: []string{"a", ""}}, `ingress class names: one of ["a" ""] is empty`},
 		{translate.Options{RootNamespaces: []string{"A"}}, `root namespace "A": a lowercase RFC 1123 label`},

@@ -58,7 +58,7 @@ func (x *Rules) prefetch(group string, r *index.Reader) {
 func (x *Rules) emitPrefetch(name string, names []string, depth int, r *index.Reader) {
 	if len(names) <= maxPrefetch {
 		r.Emit(index.Draft{
-			Type: typeListener, Name: name, Body: marshal(prefetchListener(name, names)), ClosedWorld: true,
+			Type: typeListener, Name: name, Body: marshal(x.prefetchListener(name, names)), ClosedWorld: true,
 			Refs: keys(typeSecret, names),
 		})
 		return
@@ -76,10 +76,10 @@ func (x *Rules) emitPrefetch(name string, names []string, depth int, r *index.Re
 	}
 }
 
-func prefetchListener(name string, names []string) *listenerv3.Listener {
+func (x *Rules) prefetchListener(name string, names []string) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:              name,
 		ListenerSpecifier: &listenerv3.Listener_InternalListener{InternalListener: &listenerv3.Listener_InternalListenerConfig{}},
-		FilterChains:      []*listenerv3.FilterChain{{TransportSocket: tlsSocket(packed(onDemandContext(names...)))}},
+		FilterChains:      []*listenerv3.FilterChain{{TransportSocket: tlsSocket(packed(onDemandContext(x.opts.anyVersions(), names...)))}},
 	}
 }

@@ -23,7 +23,7 @@ func New(o Options) *Rules {
 	}
 	x := &Rules{opts: o.withDefaults()}
 	x.http = plainListener(x.opts.HTTPAddress)
-	x.https = secureListener(x.opts.HTTPSAddress, x.opts.TLS)
+	x.https = secureListener(&x.opts)
 	return x
 }
 

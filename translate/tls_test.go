@@ -100,6 +100,23 @@ func TestTLSVersions(t *testing.T) {
 	}
 }
 
+// HP-21: no host has less than what is set for all.
+func TestMinimumTLSVersion(t *testing.T) {
+	w := observed(t, translate.Options{MinimumTLS: "1.3"})
+	w.apply(service("a", "port: 80") + "\n---\n" + tlsSecret(t, "ns", "cert", "a.example"))
+	const tooLow = "warning spec.virtualhost.tls.maximumProtocolVersion TLSError/TLSVersionTooLow: the maximum protocol version is lower than the lowest for all hosts, TLS 1.3, which is used"
+	for _, c := range []struct{ tls, problems string }{
+		{"", ""},
+		{`, minimumProtocolVersion: "1.2"`, ""},
+		{`, maximumProtocolVersion: "1.3"`, ""},
+		{`, maximumProtocolVersion: "1.2"`, tooLow},
+	} {
+		w.apply(proxy("p", "virtualhost: {fqdn: a.example, tls: {secretName: cert"+c.tls+"}}\nroutes: [{"+toA+"}]"))
+		check(t, "chains"+c.tls, w.chains(), "a.example ns/cert TLSv1_3 TLSv1_3")
+		check(t, "problems"+c.tls, w.problems("p"), c.problems)
+	}
+}
+
 // A host without its certificate is not served at all, and heals.
 func TestMissingSecret(t *testing.T) {
 	w := observed(t, translate.Options{})

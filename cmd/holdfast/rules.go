@@ -12,7 +12,7 @@ import (
 type rulesFlags struct {
 	httpAddress, httpsAddress        string
 	ingressClassName, rootNamespaces string
-	fqdnConflict, tls                string
+	fqdnConflict, tls, minimumTLS    string
 }
 
 func (r *rulesFlags) register(f *pflag.FlagSet) {
@@ -21,6 +21,7 @@ func (r *rulesFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.ingressClassName, "ingress-class-name", "", `ingress classes to serve, separated by commas; empty: "contour" and objects without a class`)
 	f.StringVar(&r.rootNamespaces, "root-namespaces", "", "namespaces in which an HTTPProxy may own a host, separated by commas; empty: all")
 	f.StringVar(&r.fqdnConflict, "fqdn-conflict", "oldest", `who serves a host that two HTTPProxies claim: "oldest", or none of them: "reject-all"`)
+	f.StringVar(&r.minimumTLS, "minimum-tls-version", "1.2", `lowest TLS version that any host accepts, "1.2" or "1.3"; a host may ask for a higher one`)
 	f.StringVar(&r.tls, "tls", "chains", `how Envoy finds certificates: by a filter chain for each host, "chains", or "on-demand", for thousands of TLS hosts`)
 }
 
@@ -30,6 +31,7 @@ func (r *rulesFlags) rules() (*translate.Rules, error) {
 		HTTPAddress: r.httpAddress, HTTPSAddress: r.httpsAddress,
 		IngressClassNames: splitList(r.ingressClassName), RootNamespaces: splitList(r.rootNamespaces),
 		FQDNConflict: translate.FQDNConflict(r.fqdnConflict), TLS: translate.TLSMode(r.tls),
+		MinimumTLS: r.minimumTLS,
 	}
 	if err := o.Validate(); err != nil {
 		return nil, usageError{err}
