@@ -14,22 +14,27 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/holdfast-xds/holdfast/kinds"
 )
 
 // runInformers starts one shared informer for each kind, answers when all have
 // listed, and stays until stdin ends.
-func runInformers(server string, in io.Reader, out *gob.Encoder) error {
+func runInformers(kubeconfig string, in io.Reader, out *gob.Encoder) error {
 	began := time.Now()
 	if err := contourv1.AddToScheme(scheme.Scheme); err != nil {
+		return err
+	}
+	base, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
 		return err
 	}
 	stop := make(chan struct{})
 	defer close(stop)
 	var synced []cache.InformerSynced
 	for i := range kinds.All {
-		x, err := informer(server, &kinds.All[i])
+		x, err := informer(base, &kinds.All[i])
 		if err != nil {
 			return err
 		}
@@ -44,13 +49,14 @@ func runInformers(server string, in io.Reader, out *gob.Encoder) error {
 	if err := out.Encode(Reply{Took: time.Since(began)}); err != nil {
 		return err
 	}
-	_, err := io.Copy(io.Discard, in)
+	_, err = io.Copy(io.Discard, in)
 	return err
 }
 
-func informer(server string, w *kinds.Watched) (cache.SharedIndexInformer, error) {
+func informer(base *rest.Config, w *kinds.Watched) (cache.SharedIndexInformer, error) {
 	gv := w.GVK.GroupVersion()
-	c := &rest.Config{Host: server, QPS: -1, APIPath: "/apis"}
+	c := rest.CopyConfig(base)
+	c.QPS, c.APIPath = -1, "/apis"
 	c.GroupVersion = &gv
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
 	if gv.Group == "" {

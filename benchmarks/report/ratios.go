@@ -33,18 +33,19 @@ var ratios = []ratio{
 	{"memory, over the snapshot cache's", "first-start", "", RSS, delta, "at most 0.1"},
 }
 
-// Ratios prints how we compare with the peers.
+// Ratios prints how we compare with the peers that were measured.
 func (r *Run) Ratios(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nHOLDFAST OVER ITS PEERS\tHOSTS\tRATIO\tTARGET")
+	heading := "\nHOLDFAST OVER ITS PEERS\tSOURCE\tHOSTS\tRATIO\tTARGET\n"
 	for _, x := range ratios {
 		for _, a := range r.Rows {
 			if a.Scenario != x.scenario || a.Variant != x.variant || a.Subject != ours {
 				continue
 			}
 			for _, b := range r.Rows {
-				if b.Scenario == x.scenario && b.Variant == x.variant && b.Subject == x.subject && b.Hosts == a.Hosts && b.Figures[x.metric] > 0 {
-					fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", x.what, a.Hosts, Number(a.Figures[x.metric]/b.Figures[x.metric]), dash(x.target))
+				if b.Scenario == x.scenario && b.Variant == x.variant && b.Subject == x.subject && b.Source == a.Source && b.Hosts == a.Hosts && b.Figures[x.metric] > 0 {
+					fmt.Fprintf(w, "%s%s\t%s\t%d\t%s\t%s\n", heading, x.what, a.Source, a.Hosts, Number(a.Figures[x.metric]/b.Figures[x.metric]), dash(x.target))
+					heading = ""
 				}
 			}
 		}

@@ -60,7 +60,7 @@ func (r *rig) once(ctx context.Context, e workload.Edit) (time.Duration, error) 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r.leader.Forget()
-	_, at, keys, err := r.edit(e)
+	_, at, keys, err := r.edit(ctx, e)
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +95,7 @@ func (r *rig) churn(ctx context.Context) error {
 	defer t.Stop()
 	for end := time.Now().Add(churnFor); time.Now().Before(end); {
 		<-t.C
-		_, at, keys, err := r.edit(workload.Endpoint)
+		_, at, keys, err := r.edit(ctx, workload.Endpoint)
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,9 @@ type backends struct {
 	list    []fixture.Backend
 }
 
-func startBackends() (*backends, error) {
+func startBackends(ip netip.Addr) (*backends, error) {
 	b := &backends{}
-	at := netip.AddrPortFrom(loopback, 0)
+	at := netip.AddrPortFrom(ip, 0)
 	for _, name := range []string{"backend-a", "backend-b", "backend-c", "backend-d"} {
 		x, err := backend.Start(name, at, at, at)
 		if err != nil {
@@ -231,7 +231,7 @@ func (x *envoyRig) once(ctx context.Context, e workload.Edit) (took time.Duratio
 	if err != nil {
 		return 0, false, err
 	}
-	at, err := x.api.Write(changes)
+	at, err := x.origin.write(ctx, changes)
 	if err != nil {
 		return 0, false, err
 	}

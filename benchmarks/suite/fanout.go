@@ -114,7 +114,7 @@ func (r *rig) spread(ctx context.Context, clients []*client.Client, e workload.E
 		for _, c := range clients {
 			c.Forget()
 		}
-		_, at, keys, err := r.edit(e)
+		_, at, keys, err := r.edit(ctx, e)
 		if err != nil {
 			return err
 		}

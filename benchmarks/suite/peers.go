@@ -100,7 +100,7 @@ func (x *rival) row(scenario, variant string, m meter, n float64, t client.Total
 	figures[report.CPU] = report.Milliseconds(used) / n
 	figures[report.RSS], figures[report.Peak] = report.Megabytes(now), report.Megabytes(peak)
 	figures[report.Resources], figures[report.Bytes] = float64(t.Resources)/n, float64(t.Received)/n
-	row := report.Row{Scenario: scenario, Variant: variant, Subject: x.name, Source: source, Hosts: x.hosts, Clients: 1, Figures: figures, Note: note}
+	row := report.Row{Scenario: scenario, Variant: variant, Subject: x.name, Source: x.source, Hosts: x.hosts, Clients: 1, Figures: figures, Note: note}
 	x.run.Add(row)
 	x.Log("%s", row.String())
 	return nil
@@ -137,7 +137,7 @@ func (x *rival) once(ctx context.Context, e workload.Edit) (time.Duration, error
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, changes := x.work.Next(e)
-	if _, err := x.api.Write(changes); err != nil {
+	if _, err := x.origin.write(ctx, changes); err != nil {
 		return 0, err
 	}
 	before := x.shadow.Index.Snapshot()

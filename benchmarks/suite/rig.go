@@ -1,7 +1,7 @@
-// Package suite runs the scenarios: a real holdfast process on a synthetic API
-// server, simulated Envoys and a real one, and the peers beside them.
+// Package suite runs the scenarios: a real holdfast process on a synthetic or a real
+// API server or on a folder, simulated Envoys and a real one, and the peers beside them.
 //
-//	workload ──▶ apiserver ──▶ bin/holdfast ──▶ client.Fleet, Envoy
+//	workload ──▶ origin    ──▶ bin/holdfast ──▶ client.Fleet, Envoy
 //	        └──▶ shadow (direct.Source): what each edit changes, and so what to
 //	             wait for; the resources that the peers are fed
 //
@@ -14,10 +14,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/holdfast-xds/holdfast/benchmarks/apiserver"
 	"github.com/holdfast-xds/holdfast/benchmarks/client"
 	"github.com/holdfast-xds/holdfast/benchmarks/direct"
 	"github.com/holdfast-xds/holdfast/benchmarks/report"
@@ -34,6 +32,10 @@ type Config struct {
 	Envoy    string // the binary; empty leaves the real Envoy out
 	Self     string // a program that runs peers: "SELF peer NAME"
 	Folder   string // for logs and files
+	Kube     string // a folder with etcd and kube-apiserver; for RealKube alone
+	CRDs     string // their file; for RealKube alone
+	// Backends listen at this address; an API server refuses loopback in endpoints.
+	Backends netip.Addr
 	Log      func(format string, args ...any)
 	// Profiles is a folder for CPU and heap profiles of holdfast; empty takes none.
 	Profiles string
@@ -44,11 +46,8 @@ type Config struct {
 // patience bounds every wait.
 const patience = 3 * time.Minute
 
-// subject and source of the suite's own rows.
-const (
-	subject = "holdfast"
-	source  = "synthetic"
-)
+// subject of the suite's own rows.
+const subject = "holdfast"
 
 // rig is one size set up: a filled API server, and a holdfast that can be
 // started on it.
@@ -56,8 +55,9 @@ type rig struct {
 	Config
 	run    *report.Run
 	hosts  int
+	source string
 	work   *workload.Workload
-	api    *apiserver.Server
+	origin origin
 	shadow *direct.Source
 	group  *proc.Group
 	server *holdfast.Server
@@ -72,18 +72,19 @@ type newWork func(hosts int, backends []fixture.Backend) *workload.Workload
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-func newRig(ctx context.Context, c Config, run *report.Run, make newWork, hosts int, backends []fixture.Backend) (*rig, error) {
-	r := &rig{Config: c, run: run, hosts: hosts, work: make(hosts, backends), backends: backends, fleet: client.NewFleet(ctx)}
+func newRig(ctx context.Context, c Config, run *report.Run, make newWork, s Step, backends []fixture.Backend) (*rig, error) {
+	hosts := s.Hosts
+	r := &rig{Config: c, run: run, hosts: hosts, source: s.Source, work: make(hosts, backends), backends: backends, fleet: client.NewFleet(ctx)}
 	dir, err := os.MkdirTemp(c.Folder, fmt.Sprintf("%d-", hosts))
 	if err != nil {
 		return nil, err
 	}
 	r.Folder = dir
 	r.group = proc.NewGroup(dir)
-	if r.api, err = apiserver.Start(); err != nil {
-		return nil, err
+	if r.origin, err = r.openOrigin(ctx, s.Source); err != nil {
+		return nil, errors.Join(err, r.group.Close())
 	}
-	if err := r.api.Load(r.work); err != nil {
+	if err := r.origin.load(ctx, r.work); err != nil {
 		return r, err
 	}
 	if r.shadow, err = direct.NewSource(); err != nil {
@@ -94,16 +95,12 @@ func newRig(ctx context.Context, c Config, run *report.Run, make newWork, hosts 
 }
 
 func (r *rig) prepare() error {
-	file := filepath.Join(r.Folder, "kubeconfig")
-	if err := os.WriteFile(file, r.api.Kubeconfig(), 0o600); err != nil {
-		return err
-	}
 	ports, err := proc.FreePorts(loopback, 4)
 	if err != nil {
 		return err
 	}
 	r.server = holdfast.Prepare(r.group, holdfast.Config{
-		Binary: r.Holdfast, Source: []string{"--source=kube", "--kubeconfig=" + file},
+		Binary: r.Holdfast, Source: r.origin.flags(),
 		XDS: ports[0], Admin: ports[1], HTTP: ports[2], HTTPS: ports[3],
 	})
 	return nil
@@ -111,12 +108,12 @@ func (r *rig) prepare() error {
 
 func (r *rig) close() error {
 	r.fleet.Close()
-	return errors.Join(r.group.Close(), r.api.Close())
+	return errors.Join(r.group.Close(), r.origin.close())
 }
 
 func (r *rig) note(scenario, variant string, clients int, figures map[report.Metric]float64, text string) {
 	row := report.Row{
-		Scenario: scenario, Variant: variant, Subject: subject, Source: source,
+		Scenario: scenario, Variant: variant, Subject: subject, Source: r.source,
 		Hosts: r.hosts, Clients: clients, Figures: figures, Note: text,
 	}
 	r.run.Add(row)
@@ -215,9 +212,9 @@ func (r *rig) silent(ctx context.Context, c *client.Client) error {
 
 // edit makes the next edit of a sort, and gives when it was written and what a
 // client will be sent for it.
-func (r *rig) edit(e workload.Edit) (fixture.Host, time.Time, []client.Key, error) {
+func (r *rig) edit(ctx context.Context, e workload.Edit) (fixture.Host, time.Time, []client.Key, error) {
 	host, changes := r.work.Next(e)
-	at, err := r.api.Write(changes)
+	at, err := r.origin.write(ctx, changes)
 	if err != nil {
 		return host, at, nil, err
 	}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ var Scenarios = []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers, TLS}
 // Step is one size and what is measured there.
 type Step struct {
 	Hosts     int
+	Source    string // one of those named in origin.go
 	Scenarios []string
 	Clients   []int // of fan-out
 }
@@ -35,31 +37,39 @@ type Step struct {
 // Plan is what a run measures.
 type Plan []Step
 
-// Quick takes some 15 minutes on 2 cores; Full has all sizes, and a thousand
-// clients where each is sent 20 MB.
+// Quick takes some 15 minutes on 2 cores; Full has all sizes, a thousand clients
+// where each is sent 20 MB, and the real API server.
 var (
 	Quick = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Envoy, FanOut}, Clients: []int{1, 1000}},
-		{Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100}},
-		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10}},
+		{Source: Synthetic, Hosts: 300, Scenarios: []string{Start, Edit, Churn, Envoy, FanOut}, Clients: []int{1, 1000}},
+		{Source: Synthetic, Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100}},
+		{Source: Synthetic, Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10}},
+		{Source: InFolder, Hosts: 3407, Scenarios: []string{Start, Edit, Restart}},
 	}
 	Full = Plan{
-		{Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
-		{Hosts: 3407, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}},
-		{Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
-		{Hosts: 30_000, Scenarios: []string{Start, Edit, Churn, Restart}},
-		{Hosts: 100_000, Scenarios: []string{Start, Edit, Churn, Restart}},
+		{Source: Synthetic, Hosts: 300, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Source: Synthetic, Hosts: 3407, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}},
+		{Source: Synthetic, Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy, FanOut, Peers}, Clients: []int{1, 10, 100, 1000}},
+		{Source: Synthetic, Hosts: 30_000, Scenarios: []string{Start, Edit, Churn, Restart}},
+		{Source: Synthetic, Hosts: 100_000, Scenarios: []string{Start, Edit, Churn, Restart}},
+		{Source: InFolder, Hosts: 3407, Scenarios: []string{Start, Edit, Restart}},
+		{Source: InFolder, Hosts: 10_000, Scenarios: []string{Start, Edit, Restart}},
+		{Source: RealKube, Hosts: 3407, Scenarios: []string{Start, Edit, Churn, Restart, Envoy}},
+		{Source: RealKube, Hosts: 10_000, Scenarios: []string{Start, Edit, Churn, Restart, Envoy}},
 	}
 )
 
-// Only gives the plan with other sizes, or with some of the scenarios alone;
-// empty leaves either as it is.
-func (p Plan) Only(sizes []int, scenarios []string) Plan {
+// Only gives the plan with another source, other sizes, or some of the scenarios
+// alone; empty leaves each as it is.
+func (p Plan) Only(source string, sizes []int, scenarios []string) Plan {
 	out := p
+	if source != "" && len(sizes) == 0 {
+		out = slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Source != source })
+	}
 	if len(sizes) > 0 {
 		out = nil
 		for _, n := range sizes {
-			out = append(out, Step{Hosts: n, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}})
+			out = append(out, Step{Source: cmp.Or(source, Synthetic), Hosts: n, Scenarios: Scenarios, Clients: []int{1, 10, 100, 1000}})
 		}
 	}
 	out = slices.Clone(out)
@@ -69,6 +79,11 @@ func (p Plan) Only(sizes []int, scenarios []string) Plan {
 		}
 	}
 	return slices.DeleteFunc(out, func(s Step) bool { return len(s.Scenarios) == 0 })
+}
+
+// Needs tells whether a plan has a source.
+func (p Plan) Needs(source string) bool {
+	return slices.ContainsFunc(p, func(s Step) bool { return s.Source == source })
 }
 
 // Run measures a plan.
@@ -82,9 +97,9 @@ func Run(ctx context.Context, c Config, run *report.Run, p Plan) error {
 }
 
 func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
-	c.Log("%d hosts: filling the synthetic API server", s.Hosts)
+	c.Log("%d hosts: filling the source, %s", s.Hosts, s.Source)
 	if !slices.Equal(s.Scenarios, []string{TLS}) {
-		if err := c.with(ctx, run, workload.New, s.Hosts, func(r *rig) error { return r.scenarios(ctx, s) }); err != nil {
+		if err := c.with(ctx, run, workload.New, s, func(r *rig) error { return r.scenarios(ctx, s) }); err != nil {
 			return err
 		}
 	}
@@ -92,7 +107,7 @@ func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
 		return nil
 	}
 	for _, mode := range []string{"chains", "on-demand"} {
-		if err := c.with(ctx, run, workload.NewTLS, s.Hosts, func(r *rig) error { return r.tls(ctx, mode) }); err != nil {
+		if err := c.with(ctx, run, workload.NewTLS, s, func(r *rig) error { return r.tls(ctx, mode) }); err != nil {
 			return fmt.Errorf("tls, %s: %w", mode, err)
 		}
 	}
@@ -100,12 +115,12 @@ func (c Config) step(ctx context.Context, run *report.Run, s Step) error {
 }
 
 // with sets a rig up, and takes it down again.
-func (c Config) with(ctx context.Context, run *report.Run, work newWork, hosts int, do func(*rig) error) error {
-	b, err := startBackends()
+func (c Config) with(ctx context.Context, run *report.Run, work newWork, s Step, do func(*rig) error) error {
+	b, err := startBackends(c.Backends)
 	if err != nil {
 		return err
 	}
-	r, err := newRig(ctx, c, run, work, hosts, b.list)
+	r, err := newRig(ctx, c, run, work, s, b.list)
 	if err == nil {
 		err = do(r)
 	}

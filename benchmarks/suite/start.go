@@ -48,8 +48,11 @@ func (r *rig) firstStart(ctx context.Context) error {
 
 // floor measures a plain informer set on the same API server.
 func (r *rig) floor(ctx context.Context) error {
+	if r.origin.kubeconfig() == "" {
+		return nil
+	}
 	began := time.Now()
-	p, err := peer.Start(r.Self, peer.Informers, r.api.Address())
+	p, err := peer.Start(r.Self, peer.Informers, r.origin.kubeconfig())
 	if err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func (r *rig) floor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	row := report.Row{Scenario: "first-start", Subject: peer.Informers, Source: source, Hosts: r.hosts, Figures: map[report.Metric]float64{
+	row := report.Row{Scenario: "first-start", Subject: peer.Informers, Source: r.source, Hosts: r.hosts, Figures: map[report.Metric]float64{
 		report.Start: report.Milliseconds(took), report.CPU: report.Milliseconds(used),
 		report.RSS: report.Megabytes(now), report.Peak: report.Megabytes(peak),
 		report.PerHost: float64(now) / 1024 / float64(r.hosts),
@@ -86,7 +89,7 @@ func (r *rig) restarts(ctx context.Context) error {
 	}
 	change := func() error {
 		for range changedMeanwhile {
-			if _, _, _, err := r.edit(workload.Route); err != nil {
+			if _, _, _, err := r.edit(ctx, workload.Route); err != nil {
 				return err
 			}
 		}
@@ -95,11 +98,15 @@ func (r *rig) restarts(ctx context.Context) error {
 	if err := r.restart(ctx, "changed", change, nothing); err != nil {
 		return err
 	}
+	h, ok := r.origin.(holder)
+	if !ok {
+		return nil
+	}
 	return r.restart(ctx, "slow-kind", func() error {
-		r.api.Hold(kinds.EndpointSlice)
+		h.Hold(kinds.EndpointSlice)
 		return change()
 	}, func() error {
-		defer r.api.Release(kinds.EndpointSlice)
+		defer h.Release(kinds.EndpointSlice)
 		return r.silent(ctx, r.leader)
 	})
 }

@@ -106,7 +106,7 @@ func (w *Workload) shared() []fixture.Object {
 	for _, ns := range fixture.Namespaces(w.Hosts) {
 		in[ns] = true
 	}
-	before := len(fixture.Namespaces(firstNew))
+	before := len(fixture.Namespaces(firstNew - fixture.Spare)) // those are all before firstNew
 	for _, ns := range fixture.Namespaces(firstNew + newHosts)[before:] {
 		in[ns] = true
 	}

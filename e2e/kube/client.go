@@ -66,7 +66,8 @@ func (c *Client) Apply(ctx context.Context, o fixture.Object) error {
 }
 
 func (c *Client) apply(ctx context.Context, u *unstructured.Unstructured) error {
-	u.SetCreationTimestamp(metav1.Time{})
+	u.SetCreationTimestamp(metav1.Time{}) // these are the API server's to give
+	u.SetUID("")
 	r := c.resource(u.GroupVersionKind(), u.GetNamespace())
 	_, err := r.Create(ctx, u, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,12 +22,14 @@ import (
 // config is what the flags say.
 type config struct {
 	full, check, record bool
+	source              string
 	sizes               []int
 	scenarios           []string
 	repeat              int
 	holdfast, results   string
 	profiles, draw      string
 	baseline            string
+	backends            netip.Addr // where the hosts' endpoints listen
 }
 
 func parse(args []string) (*config, error) {
@@ -36,6 +39,7 @@ func parse(args []string) (*config, error) {
 	f.BoolVar(&c.full, "full", false, "the large sizes as well, and the real API server")
 	f.BoolVar(&c.check, "check", false, "compare the machine-independent figures with the baseline")
 	f.BoolVar(&c.record, "record", false, "with --check: write the baseline anew")
+	f.StringVar(&c.source, "source", "", "only this source: synthetic, folder or kube (a real API server)")
 	sizes := f.String("hosts", "", "numbers of hosts, separated by commas, instead of the mode's own")
 	scenarios := f.String("scenarios", "", "only these, separated by commas: "+strings.Join(suite.Scenarios, ", ")+", direct")
 	f.IntVar(&c.repeat, "repeat", 10, "how often each edit is made")
@@ -153,7 +157,7 @@ func (c *config) measureSuite(ctx context.Context, run *report.Run) error {
 		return err
 	}
 	s := suite.Config{
-		Holdfast: binary, Envoy: os.Getenv("HOLDFAST_TEST_ENVOY"), Self: self, Folder: folder, Repeat: c.repeat, Profiles: c.profiles,
+		Holdfast: binary, Envoy: os.Getenv("HOLDFAST_TEST_ENVOY"), Backends: c.backends, Kube: os.Getenv("HOLDFAST_TEST_K8S_BIN"), CRDs: "e2e/testdata/crds.yaml", Self: self, Folder: folder, Repeat: c.repeat, Profiles: c.profiles,
 		Log: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 		},
@@ -169,7 +173,7 @@ func (c *config) plan() suite.Plan {
 	if c.full {
 		p = suite.Full
 	}
-	return p.Only(c.sizes, c.scenarios)
+	return p.Only(c.source, c.sizes, c.scenarios)
 }
 
 // compare is the gate.
