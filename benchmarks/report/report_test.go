@@ -91,7 +91,7 @@ func TestSaveAllWritesJSONAndPictures(t *testing.T) {
 
 func TestTableAndRatios(t *testing.T) {
 	r := run()
-	r.Add(Row{Scenario: "edit", Variant: "route", Subject: delta, Hosts: 3407, Figures: map[Metric]float64{CPU: 50}})
+	r.Add(Row{Scenario: "edit", Variant: "route", Subject: delta, Source: "synthetic", Hosts: 3407, Figures: map[Metric]float64{CPU: 50}})
 	var out bytes.Buffer
 	if err := errors.Join(r.Table(&out), r.Ratios(&out)); err != nil {
 		t.Fatal(err)
