@@ -27,21 +27,28 @@ const (
 	AckedMax  Metric = "acked_max_ms"
 	Served50  Metric = "served_p50_ms" // from write to the first request so answered
 	Served99  Metric = "served_p99_ms"
-	Start     Metric = "start_ms" // from the start of the process
-	Connect   Metric = "connect_ms"
-	RSS       Metric = "rss_mb"
-	Peak      Metric = "peak_mb"
-	EnvoyRSS  Metric = "envoy_rss_mb"
-	Heap      Metric = "heap_mb"
-	PerHost   Metric = "kb_per_host"
-	Requests  Metric = "requests"
-	Failed    Metric = "failed"
-	Rate      Metric = "changes_per_s"
+	// Parts of the time from write to Envoy's ACK: from hearing of it to the response; from
+	// the response to the ACK; and all but the latter.
+	Own50      Metric = "own_p50_ms"
+	Own99      Metric = "own_p99_ms"
+	EnvoyAck50 Metric = "envoy_ack_p50_ms"
+	Beyond99   Metric = "beyond_envoy_p99_ms"
+
+	Start    Metric = "start_ms" // from the start of the process
+	Connect  Metric = "connect_ms"
+	RSS      Metric = "rss_mb"
+	Peak     Metric = "peak_mb"
+	EnvoyRSS Metric = "envoy_rss_mb"
+	Heap     Metric = "heap_mb"
+	PerHost  Metric = "kb_per_host"
+	Requests Metric = "requests"
+	Failed   Metric = "failed"
+	Rate     Metric = "changes_per_s"
 )
 
 // Metrics lists them in the order of a table.
 var Metrics = []Metric{
-	Derivations, Resources, Removed, Bytes, Allocs, AllocBytes, CPU, EnvoyCPU, EnvoyMain, Acked50, Acked99, AckedMax, Served50, Served99,
+	Derivations, Resources, Removed, Bytes, Allocs, AllocBytes, CPU, EnvoyCPU, EnvoyMain, Acked50, Acked99, AckedMax, Served50, Served99, Own50, Own99, EnvoyAck50, Beyond99,
 	Start, Connect, Rate, RSS, Peak, Heap, PerHost, EnvoyRSS, Requests, Failed,
 }
 

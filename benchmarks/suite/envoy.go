@@ -129,6 +129,7 @@ type envoyRig struct {
 	*rig
 	envoy       *envoy.Envoy
 	scenario    string // of its rows
+	clients     int
 	load        *load.Run
 	before      load.Report
 	roots       *x509.CertPool
@@ -136,7 +137,7 @@ type envoyRig struct {
 }
 
 func (r *rig) underLoad(ctx context.Context, e *envoy.Envoy) *envoyRig {
-	x := &envoyRig{rig: r, envoy: e, scenario: "envoy", roots: x509.NewCertPool()}
+	x := &envoyRig{rig: r, envoy: e, scenario: "envoy", clients: 2, roots: x509.NewCertPool()}
 	x.roots.AppendCertsFromPEM(r.work.CA())
 	x.http, x.https = r.server.Config.HTTP, r.server.Config.HTTPS
 	x.load = x.startLoad(ctx)
@@ -187,11 +188,13 @@ func (x *envoyRig) sort(ctx context.Context, e workload.Edit) error {
 		return err
 	}
 	var served []time.Duration
+	var writes []time.Time
 	for range x.Repeat {
-		took, ok, err := x.once(ctx, e)
+		at, took, ok, err := x.once(ctx, e)
 		if err != nil {
 			return err
 		}
+		writes = append(writes, at)
 		if ok {
 			served = append(served, took)
 		}
@@ -214,13 +217,16 @@ func (x *envoyRig) sort(ctx context.Context, e workload.Edit) error {
 	if len(served) > 0 {
 		figures[report.Served50], figures[report.Served99] = report.Quantile(served, 0.5), report.Quantile(served, 0.99)
 	}
+	if err := x.whoseTime(ctx, e, writes, figures); err != nil {
+		return err
+	}
 	note := x.requests(figures)
-	x.note(x.scenario, string(e), 2, figures, note)
+	x.note(x.scenario, string(e), x.clients, figures, note)
 	return nil
 }
 
 // once makes an edit and asks until an answer shows it; ok is false when none can.
-func (x *envoyRig) once(ctx context.Context, e workload.Edit) (took time.Duration, ok bool, err error) {
+func (x *envoyRig) once(ctx context.Context, e workload.Edit) (at time.Time, took time.Duration, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if x.leader != nil {
@@ -229,25 +235,25 @@ func (x *envoyRig) once(ctx context.Context, e workload.Edit) (took time.Duratio
 	host, changes := x.work.Next(e)
 	look, err := x.sight(e, &host, changes)
 	if err != nil {
-		return 0, false, err
+		return at, 0, false, err
 	}
-	at, err := x.origin.write(ctx, changes)
+	at, err = x.origin.write(ctx, changes)
 	if err != nil {
-		return 0, false, err
+		return at, 0, false, err
 	}
 	keys := x.expected(changes)
 	if look == nil {
 		_, err := x.leader.Await(ctx, keys)
-		return 0, false, err
+		return at, 0, false, err
 	}
 	defer look.close()
 	for {
 		seen, err := look.ask(ctx)
 		if seen {
-			return time.Since(at), true, nil
+			return at, time.Since(at), true, nil
 		}
 		if ctx.Err() != nil {
-			return 0, false, fmt.Errorf("host %s: %w: %w", host.FQDN, ctx.Err(), err)
+			return at, 0, false, fmt.Errorf("host %s: %w: %w", host.FQDN, ctx.Err(), err)
 		}
 	}
 }

@@ -15,9 +15,33 @@ import (
 // together is how many clients connect at once; each is sent everything.
 const together = 8
 
-// fanOut measures with more and more clients: what they add to memory, and from
-// the write of a route or an endpoint to the ACK of each of them.
+// fanOut measures with more and more clients, of which one is a real Envoy: what they
+// add to memory, from the write of a route or an endpoint to the ACK of each of them,
+// and how soon Envoy serves it.
 func (r *rig) fanOut(ctx context.Context, sizes []int) error {
+	if r.Envoy == "" {
+		return r.fan(ctx, sizes, func(int) error { return nil })
+	}
+	e, err := r.startEnvoy(ctx)
+	if err != nil {
+		return err
+	}
+	x := r.underLoad(ctx, e)
+	defer x.load.Stop()
+	x.scenario = "fan-out-envoy"
+	err = r.fan(ctx, sizes, func(n int) error {
+		x.clients = n + 1
+		for _, edit := range []workload.Edit{workload.Route, workload.Endpoint} {
+			if err := x.sort(ctx, edit); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, e.Stop())
+}
+
+func (r *rig) fan(ctx context.Context, sizes []int, envoys func(n int) error) error {
 	if err := r.silent(ctx, r.leader); err != nil {
 		return err
 	}
@@ -49,6 +73,9 @@ func (r *rig) fanOut(ctx context.Context, sizes []int) error {
 			if err := r.spread(ctx, clients, e); err != nil {
 				return err
 			}
+		}
+		if err := envoys(n); err != nil {
+			return err
 		}
 	}
 	return closeAll(clients[1:])
