@@ -60,7 +60,7 @@ func (k *Cluster) AllowReading(ctx context.Context, except ...string) error {
 	for group, names := range resources {
 		allowed := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(except, n) })
 		if len(allowed) > 0 {
-			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: allowed, Verbs: []string{"get", "list", "watch"}})
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: allowed, Verbs: []string{"list", "watch"}})
 		}
 	}
 	binding := &rbacv1.ClusterRoleBinding{
